@@ -34,7 +34,7 @@ WAITING = {
 SPOOLS = {
     "Spool": {
         *("append", "append_many", "append_batch", "flush", "read", "trim", "close"),
-        *("cursor", "cursors", "delete_cursor", "lease"),
+        *("cursor", "cursors", "delete_cursor", "lease", "compact"),
     },
     "SpoolCursor": {"seek", "save", "close"},
     "SpoolLease": {"renew"},

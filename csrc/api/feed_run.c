@@ -276,16 +276,29 @@ run_skip(mm_feed *f, mmi_spool_reader *r, uint64_t last)
     mmi_spool_reader_seek(r, last + 1);
 }
 
+/* What compaction removed is done.  From that number to before the one that the reader is at. */
+static void
+run_compacted(mm_feed *f, uint64_t first)
+{
+    if (first < f->reader.next_seq) {
+        int rc = mmi_spool_shared_cursor_done(f->shared, f->cursor, first, f->reader.next_seq - 1);
+        (void)rc; /* MM_ENOMEM, or it could not be saved: the spool's own thread passes it */
+    }
+}
+
 /* Has the reader a batch?  1; 0: nothing there, for now; MM_ENOENT: it was removed; MM_EAGAIN:
  * it was harmed, which is told; MM_ENOMEM; else it failed, which is told. */
 static int
 run_load(mm_feed *f, mmi_spool_reader *r)
 {
     mmi_spool_where where;
-    mmi_spool_shared_locate(f->shared, r->next_seq, &where);
+    uint64_t from = r->next_seq;
+    int rc = mmi_spool_shared_load(f->shared, r, &where);
     uint64_t first = r->next_seq;
-    int rc = mmi_spool_reader_load(r, &where);
     bool ahead = r == &f->reader; /* else it is about that one message */
+    if (ahead) {
+        run_compacted(f, from);
+    }
     uint64_t last = ahead ? r->lost_last : first;
     if (rc == MMI_SPOOL_HARMED && f->shared->spool.opts.gaps) {
         run_skip(f, r, last);
@@ -351,6 +364,7 @@ run_read(mm_feed *f, feed_run *run, uint64_t now_us)
         return rc == MM_ENOENT || (rc == MM_EAGAIN && !f->blocked) ? 1 : rc;
     }
     while (n < FEED_RUN && (rc = mmi_spool_reader_next(r, &read.records[n], &read.seqs[n])) == 1) {
+        run_compacted(f, read.seqs[n] + 1);
         n++;
     }
     read.count = mmi_spool_shared_cursor_take(f->shared, f->cursor, read.seqs, n, read.done);
@@ -377,7 +391,7 @@ run_find(mm_feed *f, feed_run *run, uint64_t seq)
     if (rc == 1 && found == seq) {
         return run_join(run, &record, seq, r->scan.batch.epoch);
     }
-    if (rc == MM_ENOENT) {
+    if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);
     }
     return rc == MM_ENOMEM ? rc : MM_OK;

@@ -32,6 +32,7 @@ typedef struct replay_slot {
     mmi_spool_reader reader;
     replay_run run;
     uint64_t since_us;                   /* what is older is left out */
+    bool sought;                         /* and files of which all is older are not read */
     bool room;                           /* its queue has some */
     uint64_t removed, harmed;            /* to be told of */
     uint64_t failed_first, failed_last;  /* it cannot go on before those; 0: it can */

@@ -233,6 +233,20 @@ behind_round(mm_replay *r)
     return live;
 }
 
+/* What is too old it need not read: files of which all is. */
+static void
+behind_seek(mm_replay *r, replay_slot *slot, uint64_t live)
+{
+    if (slot->since_us > 0 && !slot->sought) {
+        uint64_t seq = mmi_spool_shared_since(r->shared, slot->since_us);
+        slot->sought = true;
+        seq = seq < live ? seq : live;
+        if (seq > slot->reader.next_seq) {
+            mmi_spool_reader_seek(&slot->reader, seq);
+        }
+    }
+}
+
 bool
 mmi_replay_behind(mm_replay *r, int *rc)
 {
@@ -244,6 +258,7 @@ mmi_replay_behind(mm_replay *r, int *rc)
             continue;
         }
         replay_gone gone;
+        behind_seek(r, slot, live);
         uint64_t first = slot->reader.next_seq;
         int read = mmi_replay_read(r, &slot->reader, &slot->run, live, slot->since_us, &gone);
         slot->removed += gone.removed;

@@ -11,9 +11,8 @@ static int
 read_load(mm_replay *r, mmi_spool_reader *reader, replay_gone *gone)
 {
     mmi_spool_where where;
-    uint64_t first = reader->next_seq;
-    mmi_spool_shared_locate(r->shared, first, &where);
-    int rc = mmi_spool_reader_load(reader, &where);
+    int rc = mmi_spool_shared_load(r->shared, reader, &where);
+    uint64_t first = reader->next_seq; /* behind what compaction removed, which is no loss */
     if (rc == MM_ENOENT) {
         mmi_spool_shared_locate(r->shared, first, &where);
         uint64_t next = where.first > first ? where.first : first + 1;
@@ -60,12 +59,13 @@ mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, uint64_
 {
     *gone = (replay_gone){ .last = 0 };
     run->count = run->given = 0;
+    const uint64_t from = reader->next_seq;
     int rc = MM_EAGAIN; /* past all that is gone in a row, so that it is told of once */
     while (rc == MM_EAGAIN && reader->next_seq < below) {
         rc = read_load(r, reader, gone);
     }
     if (rc != 1) {
-        bool passed = gone->removed + gone->harmed > 0;
+        bool passed = reader->next_seq != from;
         return rc == MM_EAGAIN || rc == 0 ? passed : rc;
     }
     rc = read_batch(reader, run, below, since_us);

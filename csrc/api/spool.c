@@ -47,6 +47,7 @@ mm_spool_open(const char *path, const mm_spool_opts *o, mm_spool_report *report,
                    .batch_bytes = (uint32_t)o->batch_bytes,
                    .max_bytes = o->max_bytes,
                    .max_messages = o->max_messages,
+                   .segment_age_us = o->segment_age_ms * SPOOL_US_PER_MS,
                    .gaps = o->gaps != 0,
                    .remote = o->remote != 0,
                    .owner = o->owner },
@@ -55,11 +56,15 @@ mm_spool_open(const char *path, const mm_spool_opts *o, mm_spool_report *report,
         .max_age_us = o->max_age_ms * SPOOL_US_PER_MS,
         .acked_by = (const char *const *)o->acked_by,
         .acked_by_count = o->acked_by_count,
+        .compact_ppm = o->compact_ppm,
+        .tombstone_us = o->tombstone_age_ms * SPOOL_US_PER_MS,
     };
     if (o->level > MM_SPOOL_DISK || o->overflow > MM_SPOOL_DROP_NEWEST ||
         o->batch_bytes > (uint64_t)MMI_SPOOL_BODY_MAX ||
         o->sync_every_ms > UINT64_MAX / MMI_SPOOL_NS_PER_MS / 2 ||
-        o->max_age_ms > MMI_SPOOL_AGE_MAX / SPOOL_US_PER_MS) {
+        o->max_age_ms > MMI_SPOOL_AGE_MAX / SPOOL_US_PER_MS ||
+        o->segment_age_ms > MMI_SPOOL_AGE_MAX / SPOOL_US_PER_MS ||
+        o->tombstone_age_ms > MMI_SPOOL_AGE_MAX / SPOOL_US_PER_MS || o->compact_ppm > 1000000) {
         return MM_EINVAL;
     }
     mm_spool *s = mmi_alloc(sizeof *s);
@@ -208,6 +213,11 @@ mm_spool_inspect(mm_spool *s, mm_spool_info *out)
                             .expired_files = h->counts.expired_files,
                             .acked_messages = h->counts.acked_messages,
                             .acked_files = h->counts.acked_files,
+                            .clean_seq = log->clean_seq > 0 ? log->clean_seq - 1 : 0,
+                            .compactions = h->compaction.ended,
+                            .compacted_messages = h->counts.compacted_messages,
+                            .compacted_files = h->counts.compacted_files,
+                            .compaction_failed = h->compaction.rc != MM_OK,
                             .clock_jumps = h->keep.jumps };
     memcpy(out->uuid, log->uuid, sizeof out->uuid);
     pthread_mutex_unlock(&h->lock);
@@ -233,21 +243,19 @@ reader_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, uint64_t *
 {
     mmi_spool_where where;
     mmi_spool_shared *h = &r->spool->shared;
-    mmi_spool_shared_locate(h, r->reader.next_seq, &where);
+    const uint64_t from = r->reader.next_seq;
+    mmi_spool_shared_locate(h, from, &where);
     if (where.visible < r->reader.next_seq && timeout_ms != 0) {
         const mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
         int rc = mmi_spool_shared_follow(h, r->reader.next_seq - 1, &wait);
         if (rc != MM_OK) {
             return rc == MM_ETIMEDOUT ? 0 : rc;
         }
-        mmi_spool_shared_locate(h, r->reader.next_seq, &where);
     }
-    int rc = mmi_spool_reader_load(&r->reader, &where);
-    if (rc == MM_ENOENT) { /* more may have gone meanwhile */
-        mmi_spool_shared_locate(h, r->reader.next_seq, &where);
-    }
+    int rc = mmi_spool_shared_load(h, &r->reader, &where);
     *first = where.first;
-    return rc;
+    /* Behind what compaction removed there is nothing yet: who waits looks at his clock. */
+    return rc == 0 && timeout_ms != 0 && r->reader.next_seq != from ? MM_EINTR : rc;
 }
 
 int
@@ -278,6 +286,12 @@ mm_spool_reader_next(mm_spool_reader *r, mm_spool_message *out)
                                    .size = record.size };
     }
     return rc;
+}
+
+uint64_t
+mm_spool_reader_seq(const mm_spool_reader *r)
+{
+    return r->reader.next_seq;
 }
 
 void

@@ -28,10 +28,13 @@ mm_spool_rows_none(void)
 }
 
 int
-mm_spool_rows_read(mm_spool_reader *r, uint32_t max_messages, uint64_t max_bytes,
+mm_spool_rows_read(mm_spool_reader *r, uint64_t below, uint32_t max_messages, uint64_t max_bytes,
                    int64_t timeout_ms, int64_t slice_ms, uint64_t *goes_on, mm_spool_rows **out)
 {
     int rc = mm_spool_reader_load(r, timeout_ms, slice_ms, goes_on);
+    if (rc == 1 && r->reader.next_seq >= below) {
+        rc = MM_EINTR; /* compaction removed what there was before it */
+    }
     if (rc != 1) {
         return rc;
     }
@@ -40,7 +43,7 @@ mm_spool_rows_read(mm_spool_reader *r, uint32_t max_messages, uint64_t max_bytes
         return MM_ENOMEM;
     }
     while (rc == 1) {
-        rc = mmi_spool_rows_take(rows, &r->reader, max_messages, max_bytes);
+        rc = mmi_spool_rows_take(rows, &r->reader, below, max_messages, max_bytes);
         rc = rc == 1 ? mm_spool_reader_load(r, 0, 0, goes_on) : rc;
     }
     if (rows->count == 0) {

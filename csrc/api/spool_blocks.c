@@ -23,6 +23,12 @@ mm_spool_reader_block(const mm_spool_reader *r, mm_spool_block *out)
     out->last = scan->next_seq - 1;
 }
 
+void
+mm_spool_reader_each(mm_spool_reader *r)
+{
+    r->reader.each = true;
+}
+
 mm_spool_blocks *
 mm_spool_blocks_new(const uint8_t *data, uint64_t size, uint64_t from, uint64_t to)
 {

@@ -55,6 +55,28 @@ mm_spool_cursor_next(mm_spool_cursor *c, uint64_t from)
     return mmi_spool_shared_cursor_next(&c->spool->shared, c->cursor, from);
 }
 
+void
+mm_spool_cursor_compacted(mm_spool_cursor *c, const mm_spool_rows *rows, uint64_t first,
+                          uint64_t behind)
+{
+    uint64_t count = 0, bytes, next = first;
+    mm_spool_message m = { .seq = behind };
+    int rc = MM_OK;
+    if (rows != NULL) {
+        mm_spool_rows_facts(rows, &count, &bytes);
+    }
+    for (uint64_t i = 0; i <= count && rc == MM_OK; i++) {
+        if (i < count) {
+            mm_spool_rows_at(rows, (uint32_t)i, &m);
+        }
+        uint64_t seq = i < count ? m.seq : behind;
+        if (seq > next) {
+            rc = mmi_spool_shared_cursor_done(&c->spool->shared, c->cursor, next, seq - 1);
+        }
+        next = seq + 1;
+    }
+}
+
 uint64_t
 mm_spool_cursor_next_done(mm_spool_cursor *c, uint64_t from)
 {

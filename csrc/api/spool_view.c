@@ -41,7 +41,8 @@ mm_spool_view_inspect(mm_spool_view *v, mm_spool_info *out)
                             .first_seq = view->bases[0],
                             .last_seq = view->visible,
                             .written_seq = view->visible,
-                            .durable_seq = view->visible };
+                            .durable_seq = view->visible,
+                            .clean_seq = view->clean > 0 ? view->clean - 1 : 0 };
     memcpy(out->uuid, view->uuid, sizeof out->uuid);
     pthread_mutex_unlock(&view->lock);
     return MM_OK;
@@ -67,6 +68,23 @@ view_anew(mm_spool_reader *r, uint64_t lives)
     }
 }
 
+/* What there is at that number. */
+static int
+view_load(mm_spool_reader *r, uint64_t seq, mmi_spool_where *where)
+{
+    mmi_spool_view *v = r->view;
+    view_anew(r, mmi_spool_view_locate(v, seq, where));
+    int rc = mmi_spool_reader_load(&r->reader, where);
+    if (rc == MMI_SPOOL_HARMED || rc == MM_ENOENT) { /* unless files went, or others came */
+        int looked = mmi_spool_view_look(v);
+        uint64_t lives = mmi_spool_view_locate(v, r->reader.next_seq, where);
+        r->lives = lives + 1;
+        view_anew(r, lives);
+        rc = looked != MM_OK ? looked : mmi_spool_reader_load(&r->reader, where);
+    }
+    return rc;
+}
+
 int
 mmi_spool_view_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, uint64_t *first)
 {
@@ -78,15 +96,11 @@ mmi_spool_view_load(mm_spool_reader *r, int64_t timeout_ms, int64_t slice_ms, ui
     if (rc != MM_OK) {
         return rc == MM_ETIMEDOUT ? 0 : rc;
     }
-    view_anew(r, mmi_spool_view_locate(v, seq, &where));
-    rc = mmi_spool_reader_load(&r->reader, &where);
-    if (rc == MMI_SPOOL_HARMED || rc == MM_ENOENT) { /* unless files went, or others came */
-        int looked = mmi_spool_view_look(v);
-        uint64_t lives = mmi_spool_view_locate(v, seq, &where);
-        r->lives = lives + 1;
-        view_anew(r, lives);
-        rc = looked != MM_OK ? looked : mmi_spool_reader_load(&r->reader, &where);
-    }
+    do {
+        seq = r->reader.next_seq;
+        rc = view_load(r, seq, &where);
+    } while (rc == MMI_SPOOL_PASSED);
     *first = where.first;
-    return rc;
+    /* As of a spool: behind what compaction removed there is nothing yet. */
+    return rc == 0 && timeout_ms != 0 ? MM_EINTR : rc;
 }

@@ -75,6 +75,7 @@ mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return mmi_py_arguments("a head with room for a number");
     }
     int rc;
+    mm_spool_reader_each(b.reader);
     Py_BEGIN_ALLOW_THREADS rc = blocks_load(&b);
     Py_END_ALLOW_THREADS if (rc != 1)
     {

@@ -59,25 +59,26 @@ spool_make(PyTypeObject *type, const mm_spool_message *m, spool_shared *s)
     return made;
 }
 
-/* spool_take(reader's address, class, list, most) -> code: messages of the loaded batch, as objects
- * of that class, go to the end of the list, until it has so many: 1; 0: the batch
- * has no more; after an error the reader loads again */
+/* spool_take(reader's address, class, list, most, below) -> code: messages of the loaded batch whose
+ * numbers are below that, as objects of that class, go to the end of the list, until it has so many:
+ * 1; 0: the batch has no more; after an error the reader loads again */
 PyObject *
 mmi_py_spool_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 4 || !PyType_Check(args[1]) || !PyList_Check(args[2])) {
-        return mmi_py_arguments("(address, class, list, most)");
+    if (count != 5 || !PyType_Check(args[1]) || !PyList_Check(args[2])) {
+        return mmi_py_arguments("(address, class, list, most, below)");
     }
     mm_spool_reader *reader = PyLong_AsVoidPtr(args[0]);
     Py_ssize_t most = PyLong_AsSsize_t(args[3]);
+    unsigned long long below = PyLong_AsUnsignedLongLong(args[4]);
     if (PyErr_Occurred() != NULL) {
         return NULL;
     }
     spool_shared shared = { .time_us = 0 };
     int rc = 1;
     bool good = true;
-    while (good && rc == 1 && PyList_Size(args[2]) < most) {
+    while (good && rc == 1 && PyList_Size(args[2]) < most && mm_spool_reader_seq(reader) < below) {
         mm_spool_message m;
         rc = mm_spool_reader_next(reader, &m);
         if (rc == 1) {

@@ -34,6 +34,9 @@ int mm_spool_cursor_close(mm_spool_cursor *cursor);      /* saves it; an error: 
 /* MM_EINVAL: no numbers that can be read; MM_EAGAIN: too far above the floor; MM_EIO: it could not be saved. */
 int mm_spool_cursor_done(mm_spool_cursor *cursor, uint64_t first, uint64_t last);
 uint64_t mm_spool_cursor_next(mm_spool_cursor *cursor, uint64_t from);   /* the first one not done, from there on */
+/* Those from `first` to before `behind` that are not among the rows are done, as compaction removed them; what is too
+ * far above the floor is later. */
+void mm_spool_cursor_compacted(mm_spool_cursor *cursor, const mm_spool_rows *rows, uint64_t first, uint64_t behind);
 uint64_t mm_spool_cursor_next_done(mm_spool_cursor *cursor, uint64_t from);   /* that is done; UINT64_MAX: none */
 int mm_spool_cursor_seek(mm_spool_cursor *cursor, uint64_t seq);   /* MM_ENOENT: it was removed; MM_EINVAL, MM_EIO */
 int mm_spool_cursor_save(mm_spool_cursor *cursor, int64_t timeout_ms, int64_t slice_ms);

@@ -32,6 +32,9 @@ typedef struct mm_spool_opts {
     uint64_t max_age_ms;                          /* files whose messages are all older go; 0: none for that */
     const char **acked_by;                        /* names of cursors: files that all are done with go */
     uint32_t acked_by_count;                      /* 0: none for that */
+    uint32_t compact_ppm;                         /* compacts by itself once so much of its files is new; 0: not */
+    uint64_t tombstone_age_ms;                    /* a tombstone goes so long after what was before it */
+    uint64_t segment_age_ms;                      /* a file is sealed once its first message is older; 0: not */
 } mm_spool_opts;
 
 typedef struct mm_spool_report {
@@ -50,6 +53,10 @@ typedef struct mm_spool_info {
     uint64_t appended_messages, dropped_oldest, dropped_newest, syncs, sync_ns, sync_max_ns;
     uint64_t expired_messages, expired_files;     /* by max_age_ms */
     uint64_t acked_messages, acked_files;         /* by acked_by */
+    uint64_t clean_seq;                           /* no two messages up to it have one key */
+    uint64_t compactions;                         /* that are over; the messages they took; the files they wrote anew */
+    uint64_t compacted_messages, compacted_files;
+    uint32_t compaction_failed;                   /* the last one did */
     uint64_t clock_jumps;                         /* since it was opened: then half is kept for as long as max_age_ms */
 } mm_spool_info;
 
@@ -74,6 +81,13 @@ uint64_t mm_spool_clock_ms(void);                 /* monotonic: by which a time-
 int mm_spool_flush(mm_spool *spool, uint32_t level, int64_t timeout_ms, int64_t slice_ms);
 uint32_t mm_spool_trim(mm_spool *spool, uint64_t seq);   /* files without a number above it go: how many */
 void mm_spool_inspect(mm_spool *spool, mm_spool_info *out);
+/* Of the messages of a key only the last one stays, in what is sealed (csrc/spool/shared_compact.h).  until: 0, and
+ * again what it was in further calls for the same.  MM_ETIMEDOUT, MM_EAGAIN, MM_EINTR: it goes on, by itself too. */
+typedef struct mm_spool_compacted {
+    uint64_t until;
+    uint64_t messages, tombstones, files, merged_files, skipped_files, held_files, bytes;
+} mm_spool_compacted;
+int mm_spool_compact(mm_spool *spool, int64_t timeout_ms, int64_t slice_ms, mm_spool_compacted *did);
 
 /* Who is rung for an event loop: *bell is readable then.  Set: cleared, and rung once that number is written, or that
  * one durable (UINT64_MAX: neither), or the spool failed; at once, if it is so already.  Closed before the spool. */
@@ -99,13 +113,14 @@ void mm_spool_reader_close(mm_spool_reader *reader);
 int mm_spool_reader_load(mm_spool_reader *reader, int64_t timeout_ms, int64_t slice_ms, uint64_t *goes_on);
 int mm_spool_reader_next(mm_spool_reader *reader, mm_spool_message *out);   /* 1; 0: load more */
 void mm_spool_reader_seek(mm_spool_reader *reader, uint64_t seq);
+uint64_t mm_spool_reader_seq(const mm_spool_reader *reader);   /* what is next: behind what compaction removed */
 
-/* Messages as a table (csrc/spool/rows.h), for Arrow.  As mm_spool_reader_load, and then all that there is, at most so
- * many messages, and bytes of them and what goes with them; at least one message.  1: *out is it. */
+/* Messages as a table (csrc/spool/rows.h), for Arrow.  As mm_spool_reader_load, and then all that there is, below that
+ * number, at most so many messages, and bytes of them and what goes with them; at least one message.  1: *out is it. */
 typedef struct mm_spool_rows mm_spool_rows;
 enum { MM_SPOOL_ROWS_MAX = 16777216, MM_SPOOL_ROWS_BYTES_MAX = 1073741824 };
-int mm_spool_rows_read(mm_spool_reader *reader, uint32_t max_messages, uint64_t max_bytes, int64_t timeout_ms,
-                       int64_t slice_ms, uint64_t *goes_on, mm_spool_rows **out);
+int mm_spool_rows_read(mm_spool_reader *reader, uint64_t below, uint32_t max_messages, uint64_t max_bytes,
+                       int64_t timeout_ms, int64_t slice_ms, uint64_t *goes_on, mm_spool_rows **out);
 mm_spool_rows *mm_spool_rows_none(void);          /* of no message; NULL: no memory */
 void mm_spool_rows_facts(const mm_spool_rows *rows, uint64_t *count, uint64_t *bytes);
 void mm_spool_rows_at(const mm_spool_rows *rows, uint32_t i, mm_spool_message *out);   /* of one that there is */
@@ -129,6 +144,7 @@ typedef struct mm_spool_block {
     uint64_t body_size, last;
 } mm_spool_block;
 void mm_spool_reader_block(const mm_spool_reader *reader, mm_spool_block *out);
+void mm_spool_reader_each(mm_spool_reader *reader);   /* it gives each batch, also one that compaction left empty */
 /* Messages [from, to) out of such batches, end to end; the octets stay for as long.  NULL: no memory. */
 typedef struct mm_spool_blocks mm_spool_blocks;
 mm_spool_blocks *mm_spool_blocks_new(const uint8_t *data, uint64_t size, uint64_t from, uint64_t to);

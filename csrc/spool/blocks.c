@@ -29,33 +29,27 @@ blocks_next(mmi_spool_blocks *b)
 {
     mmi_spool_reader *r = &b->reader;
     mmi_spool_scan *scan = &r->scan;
-    mmi_spool_record skipped;
-    uint64_t seq, from = r->next_seq;
+    uint64_t from = r->next_seq;
     if (b->left == 0) {
         return 0;
     }
     uint64_t salt = b->left >= MMI_SPOOL_BLOCK_HEAD ? mmi_le64_get(b->at) : 0;
     if (b->left < MMI_SPOOL_BLOCK_HEAD ||
         mmi_spool_batch_get(b->at + BLOCKS_SALT, salt, &scan->batch) != MM_OK ||
-        scan->batch.type != MMI_SPOOL_DATA ||
+        (scan->batch.type != MMI_SPOOL_DATA && scan->batch.type != MMI_SPOOL_SPARSE) ||
         b->left - MMI_SPOOL_BLOCK_HEAD < scan->batch.body_size ||
         !mmi_spool_body_check(&scan->batch, salt, b->at + MMI_SPOOL_BLOCK_HEAD)) {
         return MM_EPROTO;
     }
-    scan->next_seq = scan->batch.first_seq + scan->batch.count;
+    scan->body = (uint8_t *)b->at + MMI_SPOOL_BLOCK_HEAD; /* which is only read */
+    scan->next_seq = mmi_spool_scan_behind(&scan->batch, scan->body);
     if (from < scan->batch.first_seq || from >= scan->next_seq) {
         return MM_EPROTO;
     }
     r->loaded = true;
-    r->at = b->at + MMI_SPOOL_BLOCK_HEAD;
-    r->left = scan->batch.body_size;
-    r->next_seq = scan->batch.first_seq;
-    while (r->next_seq < from) {
-        if (mmi_spool_reader_next(r, &skipped, &seq) != 1) {
-            r->loaded = false;
-            r->next_seq = from;
-            return MM_EPROTO;
-        }
+    if (mmi_spool_reader_begin(r) < 0) {
+        r->loaded = false;
+        return MM_EPROTO;
     }
     b->at += MMI_SPOOL_BLOCK_HEAD + scan->batch.body_size;
     b->left -= MMI_SPOOL_BLOCK_HEAD + scan->batch.body_size;
@@ -69,12 +63,10 @@ mmi_spool_blocks_take(mmi_spool_blocks *b, mmi_spool_rows *rows, uint32_t most, 
     while (r->next_seq < b->to) {
         bool in_one = r->loaded && r->next_seq < r->scan.next_seq;
         int rc = in_one ? 1 : blocks_next(b);
-        if (rc != 1) {
-            return rc == 0 ? 1 : rc;
+        if (rc != 1) { /* it ends before it has all it was to have: told once these are taken */
+            return rc < 0 ? rc : rows->count > 0 ? 1 : MM_EPROTO;
         }
-        uint64_t wanted = b->to - r->next_seq, room = most > rows->count ? most - rows->count : 0;
-        uint32_t until = (uint32_t)(wanted < room ? rows->count + wanted : most);
-        rc = mmi_spool_rows_take(rows, r, until, max_bytes);
+        rc = mmi_spool_rows_take(rows, r, b->to, most, max_bytes);
         if (rc != 1 && (rc != 0 || r->next_seq < b->to)) {
             return rc;
         }

@@ -90,6 +90,8 @@ typedef struct mmi_spool_scan {
 int mmi_spool_scan_at(const mmi_spool_place *place, const mmi_spool_file *f, mmi_spool_scan *scan, uint64_t at);
 /* The one behind that, likewise. */
 int mmi_spool_scan_next(const mmi_spool_place *place, const mmi_spool_file *f, mmi_spool_scan *scan);
+/* The number behind those that a batch of that body tells of; 0: the body makes no sense. */
+uint64_t mmi_spool_scan_behind(const mmi_spool_batch *batch, const uint8_t *body);
 /* Behind `at`, wherever: the next place with a sound batch, whatever it follows.  1, 0, or an error. */
 int mmi_spool_scan_find(const mmi_spool_place *place, const mmi_spool_file *f, mmi_spool_scan *scan, uint64_t at);
 void mmi_spool_scan_end(mmi_spool_scan *scan);

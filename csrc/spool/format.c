@@ -1,7 +1,7 @@
 /*
  * format.c: the heads of files and of batches, and the body of a gap.
  *
- * Not here: records (format_record.c).
+ * Not here: records (format_record.c), which of them a batch has (format_sparse.c).
  */
 #include "spool/format.h"
 
@@ -51,7 +51,8 @@ mmi_spool_head_put(uint8_t out[MMI_SPOOL_FILE_HEAD], mmi_spool_head *head)
     MMI_ASSERT(head->base_seq > 0);
     memset(out, 0, MMI_SPOOL_FILE_HEAD);
     memcpy(out, head_magic, sizeof head_magic);
-    mmi_le32_put(out + HEAD_VERSION, MMI_SPOOL_VERSION);
+    head->version = head->version > 0 ? head->version : (uint32_t)MMI_SPOOL_VERSION;
+    mmi_le32_put(out + HEAD_VERSION, head->version);
     memcpy(out + HEAD_UUID, head->uuid, MMI_SPOOL_UUID);
     mmi_le64_put(out + HEAD_BASE_SEQ, head->base_seq);
     mmi_le64_put(out + HEAD_SALT, head->salt);
@@ -69,14 +70,14 @@ mmi_spool_head_get(const uint8_t data[MMI_SPOOL_FILE_HEAD], mmi_spool_head *out)
         .salt = mmi_le64_get(data + HEAD_SALT),
         .made_us = mmi_le64_get(data + HEAD_MADE),
         .epoch = mmi_le32_get(data + HEAD_EPOCH),
+        .version = mmi_le32_get(data + HEAD_VERSION),
         .crc = mmi_le32_get(data + HEAD_CRC),
     };
-    uint32_t version = mmi_le32_get(data + HEAD_VERSION);
     if (memcmp(data, head_magic, sizeof head_magic) != 0 ||
-        mmi_crc32c(0, data, HEAD_CRC) != head.crc || version < MMI_SPOOL_VERSION) {
+        mmi_crc32c(0, data, HEAD_CRC) != head.crc || head.version < MMI_SPOOL_VERSION) {
         return MM_EPROTO;
     }
-    if (version > MMI_SPOOL_VERSION) {
+    if (head.version > MMI_SPOOL_COMPACTED) {
         return MM_ENOTSUP;
     }
     if (head.base_seq == 0 || mmi_le32_get(data + HEAD_ZERO) != 0 ||
@@ -115,6 +116,7 @@ batch_can_be(const mmi_spool_batch *b)
     case MMI_SPOOL_DATA: return b->count > 0;
     case MMI_SPOOL_GAP: return b->count == 0 && b->body_size == MMI_SPOOL_GAP_BODY;
     case MMI_SPOOL_CLOSE: return b->count == 0 && b->body_size == 0;
+    case MMI_SPOOL_SPARSE: return b->body_size >= MMI_SPOOL_SPARSE_BODY;
     default: return false;
     }
 }

@@ -2,7 +2,7 @@
  * format.h: what stands in the files of a spool, little-endian, as docs/spool-format.md draws it.
  *
  * A segment file begins with a head of MMI_SPOOL_FILE_HEAD octets:
- *    0  "MMSPOOL1"     8 version u32 (1), 0 u32    16 uuid of the spool (16)
+ *    0  "MMSPOOL1"     8 version u32, 0 u32        16 uuid of the spool (16)
  *   32  base_seq u64  40 salt u64                  48 made_us u64    56 epoch u32    60 CRC-32C of octets 0 to 59
  *   64  zeros
  * Behind it come batches, each at a multiple of MMI_SPOOL_ALIGN, with zeros up to it:
@@ -18,6 +18,10 @@
  *   FRAMES: count varint (2 and more), size varint of each but the last; then the octets of the frames, end to end.
  *   Varints are as in base/varint.h.
  * GAP: the last number of those that are gone u64, why u32.  CLOSE has no body: the spool was closed in order.
+ * SPARSE: what compaction left of first_seq to a last number (spool/compact.h): that u64, since when nothing older is
+ * there of the keys of its tombstones, in microseconds since 1970 u64 (0: it was not looked for), and `count` records,
+ * perhaps none, with a varint before each: how many numbers were passed over since the one before it, or first_seq.
+ * The version is 1, and 2 of a file that compaction wrote: the only one where SPARSE may stand.
  * "Behind the salt": CRC-32C of the 8 octets of the salt, then of what is protected.  A later version keeps octets 0 to
  * 63 of the head of a file where they are.
  *
@@ -31,6 +35,7 @@
 
 enum {
     MMI_SPOOL_VERSION = 1,
+    MMI_SPOOL_COMPACTED = 2,             /* the version of a file that compaction wrote */
     MMI_SPOOL_FILE_HEAD = 4096,          /* octets */
     MMI_SPOOL_BATCH_HEAD = 56,           /* octets */
     MMI_SPOOL_ALIGN = 8,                 /* octets */
@@ -44,6 +49,7 @@ typedef struct mmi_spool_head {
     uint8_t uuid[MMI_SPOOL_UUID];
     uint64_t base_seq, salt, made_us;
     uint32_t epoch;
+    uint32_t version;                    /* to be put: 0 is MMI_SPOOL_VERSION */
     uint32_t crc;                        /* as it stands there: the first batch's chain */
 } mmi_spool_head;
 
@@ -51,11 +57,13 @@ void mmi_spool_head_put(uint8_t out[MMI_SPOOL_FILE_HEAD], mmi_spool_head *head);
 /* MM_OK; MM_EPROTO: it is none, or harmed, or its base_seq is 0; MM_ENOTSUP: of a later version. */
 int mmi_spool_head_get(const uint8_t data[MMI_SPOOL_FILE_HEAD], mmi_spool_head *out);
 
-typedef enum mmi_spool_type { MMI_SPOOL_DATA = 1, MMI_SPOOL_GAP, MMI_SPOOL_CLOSE, MMI_SPOOL_TYPES } mmi_spool_type;
+typedef enum mmi_spool_type {
+    MMI_SPOOL_DATA = 1, MMI_SPOOL_GAP, MMI_SPOOL_CLOSE, MMI_SPOOL_SPARSE, MMI_SPOOL_TYPES
+} mmi_spool_type;
 
 typedef struct mmi_spool_batch {
     uint32_t body_size, body_crc, head_crc, epoch, chain;
-    uint16_t count;                      /* of DATA only, else 0 */
+    uint16_t count;                      /* of DATA and SPARSE only, else 0 */
     uint8_t type;
     uint64_t first_seq, time_us, durable_seq;
 } mmi_spool_batch;
@@ -72,8 +80,8 @@ mmi_spool_batch_size(uint32_t body_size)
 void mmi_spool_batch_put(uint8_t out[MMI_SPOOL_BATCH_HEAD], mmi_spool_batch *batch, uint64_t salt, const uint8_t *body,
                          uint32_t body_size);
 /* The head alone.  MM_OK; MM_EPROTO: it is none, or harmed, or says what cannot be: a type that there is not, a DATA of
- * no records or another of some, a body over MMI_SPOOL_BODY_MAX or not that of a GAP or CLOSE, a first_seq of 0,
- * numbers that go past 64 bits. */
+ * no records or another of some, a body over MMI_SPOOL_BODY_MAX or not that of a GAP, CLOSE or SPARSE, a first_seq of
+ * 0, numbers that go past 64 bits.  Whether it may stand in that file, the caller sees. */
 int mmi_spool_batch_get(const uint8_t data[MMI_SPOOL_BATCH_HEAD], uint64_t salt, mmi_spool_batch *out);
 /* Whether a batch seems to begin there, by MMI_SPOOL_ALIGN octets alone. */
 bool mmi_spool_batch_begins(const uint8_t *data);
@@ -88,6 +96,16 @@ enum { MMI_SPOOL_GAP_BODY = 12 };        /* octets */
 void mmi_spool_gap_put(uint8_t out[MMI_SPOOL_GAP_BODY], const mmi_spool_gap *gap);
 /* MM_OK; MM_EPROTO: not of that size.  Whether last_seq is below the batch's first_seq, the caller sees. */
 int mmi_spool_gap_get(const uint8_t *body, size_t size, mmi_spool_gap *out);
+
+/* spool/format_sparse.c: what stands before the records of a SPARSE. */
+typedef struct mmi_spool_sparse { uint64_t last_seq, clean_us; } mmi_spool_sparse;
+enum {
+    MMI_SPOOL_SPARSE_BODY = 16,          /* octets, without its records */
+    MMI_SPOOL_SKIP_MAX = 10              /* octets of the varint before a record, at most */
+};
+void mmi_spool_sparse_put(uint8_t out[MMI_SPOOL_SPARSE_BODY], const mmi_spool_sparse *sparse);
+/* MM_OK; MM_EPROTO: too short.  Whether last_seq goes with the batch, the caller sees. */
+int mmi_spool_sparse_get(const uint8_t *body, size_t size, mmi_spool_sparse *out);
 
 /* The attrs of a record; each other bit is for a later version, and refused. */
 enum {
@@ -118,5 +136,20 @@ uint8_t *mmi_spool_record_put(uint8_t *out, const mmi_spool_record *r);
 int64_t mmi_spool_record_get(const uint8_t *data, uint64_t size, mmi_spool_record *out);
 /* The sizes of its frames, of one that was read; there is room for them. */
 void mmi_spool_record_frames(const mmi_spool_record *r, uint64_t *sizes);
+
+/* The records of a DATA or a SPARSE, one after another. */
+typedef struct mmi_spool_walk {
+    const uint8_t *at;                   /* the next record, or behind the last */
+    uint64_t left;                       /* octets there */
+    uint64_t seq;                        /* of that record; behind the last: the number behind the batch */
+    uint64_t behind;                     /* the number behind the batch */
+    uint32_t records;                    /* that are left */
+    bool sparse;
+} mmi_spool_walk;
+
+/* Of a batch whose body was checked, and the number behind it.  MM_EPROTO: it makes no sense. */
+int mmi_spool_walk_begin(mmi_spool_walk *w, const mmi_spool_batch *batch, const uint8_t *body, uint64_t behind);
+/* The record that it is at, and on to the next; *seq is its number.  1; 0: there is none; MM_EPROTO. */
+int mmi_spool_walk_next(mmi_spool_walk *w, mmi_spool_record *out, uint64_t *seq);
 
 #endif

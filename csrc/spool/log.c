@@ -271,6 +271,10 @@ mmi_spool_wrote(mmi_spool *s, mmi_spool_job *job)
     if (job->rolls) {
         log_rolled(s, job->head.base_seq);
         s->cramped = false;
+        s->begun_us = 0;
+    }
+    if (s->writing.count > 0 && s->begun_us == 0) {
+        s->begun_us = job->batch.time_us;
     }
     s->file = job->file;
     s->written_seq += s->writing.count;

@@ -35,6 +35,7 @@ typedef struct mmi_spool_opts {
     uint64_t file_bytes;         /* 0: the default */
     uint32_t batch_bytes;        /* likewise */
     uint64_t max_bytes, max_messages;   /* 0: no limit */
+    uint64_t segment_age_us;     /* a file whose first message is older has no more; 0: as there is room */
     bool gaps;                   /* what is harmed is left out and told of; else it is not opened */
     bool remote;                 /* also on a file system of another machine */
     uint64_t known_seq;          /* up to there readers know that all was durable */
@@ -79,6 +80,8 @@ typedef struct mmi_spool {
     uint64_t last_seq, written_seq, durable_seq;
     uint64_t time_us;            /* of the last batch: time never goes back */
     uint64_t start_seq;          /* what is below it went, or is to go */
+    uint64_t clean_seq;          /* below it no two messages have one key (spool/compact.h) */
+    uint64_t begun_us;           /* when the first message of the last file was written; 0: it has none */
     uint64_t noted_seq, noted_us;   /* what its state says, and since when */
     uint64_t then_end;           /* where the last file ends when what is being written is */
     bool cramped;                /* the last file has no room of its own: nothing more goes into it */
@@ -130,7 +133,7 @@ int mmi_spool_state_open(mmi_spool *s, bool *known);
 int mmi_spool_note(mmi_spool *s, uint64_t durable_seq);
 /* Likewise, of the state of a spool that somebody may have open, without a change.  false: it says nothing. */
 bool mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID], uint32_t *epoch,
-                          uint64_t *durable_seq);
+                          uint64_t *durable_seq, uint64_t *clean_seq);
 
 /* Up to which number readers may see. */
 uint64_t mmi_spool_visible(const mmi_spool *s);
@@ -145,6 +148,9 @@ void mmi_spool_trim_done(mmi_spool *s, uint32_t files);
  * is a part of a whole file, or of max_messages, or there is no room.  true: a job begins one when there is a spare,
  * unless wants_roll was reset, as there is no room for it. */
 bool mmi_spool_roll(mmi_spool *s, uint64_t seq);
+/* In how many microseconds the last file is too old for more (segment_age_us), so that another one is to be wanted as
+ * by roll; 0: now; UINT64_MAX: it has no message, or its age is no matter. */
+uint64_t mmi_spool_ages(const mmi_spool *s, uint64_t now_us);
 /* spool/reserve.c: makes the reserve, if it is not there; durable once the folder is synced.  MM_ENOSPC: there is none
  * now.  Gives its room back; false: it was not there. */
 extern const char mmi_spool_reserve_name[];

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "spool/compact.h"
 #include "spool/repair.h"
 
 enum { OPEN_EPOCH_STEP = 16384 };   /* epochs that a life may be ahead of the one before */
@@ -82,6 +83,7 @@ open_list(mmi_spool *s)
         open_forget(s);
     }
     mmi_free(bases);
+    (void)f->unlink(f->self, s->place.dir, mmi_compact_name); /* what a crash cut off */
     for (uint32_t i = 0; i + 1 < s->file_count; i++) {
         char name[MMI_SPOOL_NAME];
         int file;

@@ -50,7 +50,7 @@ mmi_spool_reader_seek(mmi_spool_reader *r, uint64_t seq)
         r->loaded = false;
     }
     r->next_seq = seq;
-    r->at = NULL;
+    r->begun = false;
 }
 
 /* Is next_seq in the batch that was read? */
@@ -133,70 +133,120 @@ reader_find(mmi_spool_reader *r, const mmi_spool_where *where)
 }
 
 int
+mmi_spool_reader_begin(mmi_spool_reader *r)
+{
+    mmi_spool_record record;
+    uint64_t seq;
+    int rc = mmi_spool_walk_begin(&r->walk, &r->scan.batch, r->scan.body, r->scan.next_seq);
+    rc = rc == MM_OK ? 1 : rc;
+    while (rc == 1 && r->walk.seq < r->next_seq) {
+        rc = mmi_spool_walk_next(&r->walk, &record, &seq);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    r->begun = true;
+    r->next_seq = r->walk.seq;
+    return r->walk.records > 0;
+}
+
+/* Opens the file that has next_seq, if it is another one.  MM_OK; MMI_SPOOL_HARMED; or an error. */
+static int
+reader_open(mmi_spool_reader *r, const mmi_spool_where *where)
+{
+    if (where->base == 0 || (r->file.file >= 0 && r->file.head.base_seq == where->base)) {
+        return MM_OK;
+    }
+    mmi_spool_file_close(&r->place, &r->file);
+    r->loaded = false;
+    int rc = mmi_spool_file_open(&r->place, where->base, false, &r->file);
+    if (rc == MM_OK && memcmp(r->file.head.uuid, where->uuid, MMI_SPOOL_UUID) != 0) {
+        mmi_spool_file_close(&r->place, &r->file);
+        rc = MM_EPROTO; /* another spool's */
+    }
+    if (rc == MM_EPROTO || rc == MM_EIO) {
+        r->lost_last = where->bound != 0 ? where->bound - 1 : where->visible;
+        return MMI_SPOOL_HARMED;
+    }
+    return rc;
+}
+
+/* What there is in the file that is open.  As load. */
+static int
+reader_here(mmi_spool_reader *r, const mmi_spool_where *where)
+{
+    const uint64_t last = where->bound != 0 ? where->bound - 1 : where->visible;
+    int rc = 0;
+    r->begun = false; /* what was begun is at its end */
+    while (rc == 0) {
+        rc = reader_find(r, where);
+        if (rc != MM_OK) {
+            return rc;
+        }
+        if (r->scan.batch.type == MMI_SPOOL_GAP) { /* it says nothing of the next file's */
+            r->lost_last = r->scan.next_seq - 1 < last ? r->scan.next_seq - 1 : last;
+            return MMI_SPOOL_HARMED;
+        }
+        rc = mmi_spool_reader_begin(r);
+        if (rc == 0 && r->each) {
+            return 1;
+        }
+        if (rc == 0 && r->next_seq > last) {
+            return where->bound != 0 ? MMI_SPOOL_PASSED : 0;
+        }
+    }
+    return rc;
+}
+
+/* Has another file its name by now?  Then that is opened. */
+static bool
+reader_anew(mmi_spool_reader *r, const mmi_spool_where *where)
+{
+    mmi_spool_file file;
+    if (r->file.file < 0 || mmi_spool_file_open(&r->place, where->base, false, &file) != MM_OK) {
+        return false;
+    }
+    bool other = file.head.crc != r->file.head.crc &&
+                 memcmp(file.head.uuid, where->uuid, MMI_SPOOL_UUID) == 0;
+    mmi_spool_file_close(&r->place, other ? &r->file : &file);
+    if (other) {
+        r->file = file;
+        r->loaded = false;
+    }
+    return other;
+}
+
+int
 mmi_spool_reader_load(mmi_spool_reader *r, const mmi_spool_where *where)
 {
     if (r->next_seq > where->visible) {
         return 0;
     }
-    if (reader_has(r) && r->at != NULL) {
+    if (reader_has(r) && r->begun) {
         return 1; /* it is in the middle of it */
     }
     if (where->base == 0 && !reader_has(r)) {
         return MM_ENOENT;
     }
-    if (where->base != 0 && (r->file.file < 0 || r->file.head.base_seq != where->base)) {
-        mmi_spool_file_close(&r->place, &r->file);
-        r->loaded = false;
-        int rc = mmi_spool_file_open(&r->place, where->base, false, &r->file);
-        if (rc == MM_OK && memcmp(r->file.head.uuid, where->uuid, MMI_SPOOL_UUID) != 0) {
-            mmi_spool_file_close(&r->place, &r->file);
-            rc = MM_EPROTO; /* another spool's */
-        }
-        if (rc == MM_EPROTO || rc == MM_EIO) {
-            r->lost_last = where->bound != 0 ? where->bound - 1 : where->visible;
-            return MMI_SPOOL_HARMED;
-        }
-        if (rc != MM_OK) {
-            return rc;
-        }
+    int rc = reader_open(r, where);
+    rc = rc == MM_OK ? reader_here(r, where) : rc;
+    if (rc == MMI_SPOOL_HARMED && where->base != 0 && reader_anew(r, where)) {
+        rc = reader_here(r, where);
     }
-    r->at = NULL; /* what was begun is at its end */
-    int rc = reader_find(r, where);
-    if (rc != MM_OK) {
-        return rc;
-    }
-    if (r->scan.batch.type == MMI_SPOOL_GAP) {
-        /* It says nothing of the next file's. */
-        uint64_t last = where->bound != 0 ? where->bound - 1 : where->visible;
-        r->lost_last = r->scan.next_seq - 1 < last ? r->scan.next_seq - 1 : last;
-        return MMI_SPOOL_HARMED;
-    }
-    return 1;
+    return rc;
 }
 
 int
 mmi_spool_reader_next(mmi_spool_reader *r, mmi_spool_record *out, uint64_t *seq)
 {
-    if (!reader_has(r) || r->scan.batch.type != MMI_SPOOL_DATA) {
+    if (!r->loaded || !r->begun) {
         return 0;
     }
-    uint64_t skip = 0;
-    if (r->at == NULL) {
-        r->at = r->scan.body;
-        r->left = r->scan.batch.body_size;
-        skip = r->next_seq - r->scan.batch.first_seq;
+    int rc = mmi_spool_walk_next(&r->walk, out, seq);
+    if (rc == 1 && out->meta_size > 0 && !mmi_meta_check(out->meta, out->meta_size)) {
+        rc = MM_EPROTO;
     }
-    for (;; skip--) {
-        int64_t size = mmi_spool_record_get(r->at, r->left, out);
-        if (size < 0 || (out->meta_size > 0 && !mmi_meta_check(out->meta, out->meta_size))) {
-            return MM_EPROTO;
-        }
-        r->at += size;
-        r->left -= (uint64_t)size;
-        if (skip == 0) {
-            break;
-        }
-    }
-    *seq = r->next_seq++;
-    return 1;
+    r->next_seq = rc == 1 ? r->walk.seq : r->next_seq;
+    r->begun = rc >= 0; /* else who loads again is at the same one */
+    return rc;
 }

@@ -45,6 +45,8 @@ look_front(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_scan *sc
         out->end = scan->at + mmi_spool_batch_size(scan->batch.body_size);
         out->chain = scan->chain;
         out->time_us = scan->batch.time_us;
+        bool first = out->first_us == 0 && scan->batch.count > 0;
+        out->first_us = first ? scan->batch.time_us : out->first_us;
         out->epoch = scan->batch.epoch > out->epoch ? scan->batch.epoch : out->epoch;
         out->closed = scan->batch.type == MMI_SPOOL_CLOSE;
         out->close_chain = scan->batch.chain;

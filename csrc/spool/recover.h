@@ -21,6 +21,7 @@ typedef struct mmi_spool_found {
     uint64_t end;                        /* where the last of those ends */
     uint32_t chain;                      /* of that */
     uint64_t time_us;                    /* likewise; 0: there is none */
+    uint64_t first_us;                   /* of the first message there; 0: there is none */
     uint64_t proved_seq;                 /* all up to it were durable */
     uint64_t told_seq;                   /* likewise, or may have been: what is told of, if it is not there */
     uint64_t proved_end;                 /* where the last batch ends of which all is */

@@ -26,13 +26,16 @@ repair_room(mmi_spool *s, int *spare)
     return rc;
 }
 
-/* A new file of that base, begun in the spare. */
+/* A new file of that base, begun in the spare; of that version, for what is not newer than that. */
 static int
-repair_begin(mmi_spool *s, uint64_t base, int spare, mmi_spool_file *out)
+repair_begin(mmi_spool *s, uint64_t base, int spare, uint32_t version, uint64_t time_us,
+             mmi_spool_file *out)
 {
+    uint64_t now = s->opts.now_us(s->opts.arg);
     mmi_spool_head head = { .base_seq = base,
                             .epoch = s->epoch,
-                            .made_us = s->opts.now_us(s->opts.arg) };
+                            .version = version,
+                            .made_us = now > time_us ? now : time_us };
     memcpy(head.uuid, s->uuid, sizeof head.uuid);
     s->opts.random(s->opts.arg, &head.salt, sizeof head.salt);
     int rc = mmi_spool_file_begin(&s->place, out, spare, &head);
@@ -44,9 +47,12 @@ repair_begin(mmi_spool *s, uint64_t base, int spare, mmi_spool_file *out)
 
 /* It is the last file from now on. */
 static void
-repair_use(mmi_spool *s, const mmi_spool_file *f, uint64_t next_seq, uint64_t time_us)
+repair_use(mmi_spool *s, const mmi_spool_file *f, uint64_t next_seq, uint64_t time_us,
+           uint64_t begun_us)
 {
     s->file = *f;
+    s->begun_us = begun_us;
+    s->clean_seq = s->clean_seq < f->head.base_seq ? s->clean_seq : f->head.base_seq;
     s->then_end = f->end;
     s->last_seq = s->written_seq = s->durable_seq = next_seq - 1;
     s->time_us = time_us;
@@ -68,7 +74,7 @@ typedef struct repair_copy {
     mmi_spool *s;
     mmi_spool_scan scan;
     mmi_spool_file to;
-    uint64_t next_seq, time_us, messages;
+    uint64_t next_seq, time_us, begun_us, messages;
 } repair_copy;
 
 static int
@@ -106,6 +112,7 @@ repair_run(repair_copy *c, const mmi_spool_file *from)
         c->next_seq = c->scan.next_seq;
         c->time_us = batch.time_us > c->time_us ? batch.time_us : c->time_us;
         c->messages += batch.count;
+        c->begun_us = c->begun_us == 0 && batch.count > 0 ? batch.time_us : c->begun_us;
         rc = batch.type == MMI_SPOOL_CLOSE ? MM_OK : repair_put(c, &batch, c->scan.body);
     } while (rc == MM_OK && (rc = mmi_spool_scan_next(&c->s->place, from, &c->scan)) == 1);
     return rc;
@@ -150,7 +157,7 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
     }
     c.next_seq = one == 1 ? c.scan.batch.first_seq : found->next_seq;
     if (rc == MM_OK) {
-        rc = repair_begin(s, c.next_seq, spare, &c.to);
+        rc = repair_begin(s, c.next_seq, spare, from->head.version, found->time_us, &c.to);
     } else if (spare >= 0) {
         p->files->close(p->files->self, spare);
     }
@@ -172,7 +179,7 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
         s->bases[s->file_count++] = c.to.head.base_seq;
     }
     report->copied = c.messages;
-    repair_use(s, &c.to, c.next_seq, c.time_us);
+    repair_use(s, &c.to, c.next_seq, c.time_us, c.begun_us);
     return MM_OK;
 }
 
@@ -191,14 +198,14 @@ repair_first(mmi_spool *s, mmi_spool_report *report)
     }
     int spare, rc = mmi_spool_files_reserve(s, 1);
     rc = rc == MM_OK ? repair_room(s, &spare) : rc;
-    rc = rc == MM_OK ? repair_begin(s, base, spare, &f) : rc;
+    rc = rc == MM_OK ? repair_begin(s, base, spare, MMI_SPOOL_VERSION, 0, &f) : rc;
     rc = rc == MM_OK ? mmi_spool_file_name(&s->place, &f) : rc;
     if (rc != MM_OK) {
         mmi_spool_file_close(&s->place, &f);
         return rc;
     }
     s->bases[s->file_count++] = base;
-    repair_use(s, &f, base, 0);
+    repair_use(s, &f, base, 0, 0);
     return MM_OK;
 }
 
@@ -233,7 +240,7 @@ repair_last(mmi_spool *s, mmi_spool_file *f, mmi_spool_report *report)
         /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
         f->end = f->zeroed = found.closed ? found.end - mmi_spool_batch_size(0) : found.end;
         f->chain = found.closed ? found.close_chain : found.chain;
-        repair_use(s, f, found.next_seq, found.time_us);
+        repair_use(s, f, found.next_seq, found.time_us, found.first_us);
         return MM_OK;
     }
     rc = repair_rewrite(s, f, &found, report);

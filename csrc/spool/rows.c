@@ -176,18 +176,18 @@ rows_put(mmi_spool_rows *rows, const mmi_spool_reader *reader, const mmi_spool_r
 }
 
 int
-mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t most,
+mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint64_t below, uint32_t most,
                     uint64_t max_bytes)
 {
     max_bytes = max_bytes < MMI_SPOOL_ROWS_BYTES_MAX ? max_bytes : MMI_SPOOL_ROWS_BYTES_MAX;
     for (;;) {
-        if (rows->count >= most) {
+        if (rows->count >= most || reader->next_seq >= below) {
             return 0;
         }
         mmi_spool_record record;
         uint64_t seq;
-        const uint8_t *at = reader->at;
-        const uint64_t left = reader->left, next_seq = reader->next_seq;
+        const mmi_spool_walk walk = reader->walk;
+        const uint64_t next_seq = reader->next_seq;
         int rc = mmi_spool_reader_next(reader, &record, &seq);
         if (rc != 1) {
             return rc == 0 ? 1 : rc;
@@ -195,8 +195,7 @@ mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t mos
         bool over = rows->count > 0 && rows->bytes + record.size + record.meta_size > max_bytes;
         rc = over ? 0 : rows_put(rows, reader, &record, seq);
         if (over || rc != MM_OK) {
-            reader->at = at;
-            reader->left = left;
+            reader->walk = walk;
             reader->next_seq = next_seq;
             return over ? 0 : rc;
         }

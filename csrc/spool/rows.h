@@ -45,9 +45,11 @@ typedef struct mmi_spool_rows {
 
 mmi_spool_rows *mmi_spool_rows_new(void);                        /* NULL: no memory */
 void mmi_spool_rows_unref(mmi_spool_rows *rows);
-/* Takes records of the reader's batch.  1: it has no more; 0: there are so many, or the next one would be over;
- * MM_ENOMEM, MM_EPROTO: as mmi_spool_reader_next.  What is not taken the reader still has. */
-int mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint32_t most, uint64_t max_bytes);
+/* Takes records of the reader's batch.  1: it has no more; 0: there are so many, or the next one would be over, or has
+ * not a number below that one; MM_ENOMEM, MM_EPROTO: as mmi_spool_reader_next.  What is not taken the reader still
+ * has. */
+int mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint64_t below, uint32_t most,
+                        uint64_t max_bytes);
 
 /* spool/rows_arrow.c: the type of such a table, and the table.  MM_ENOMEM. */
 int mmi_spool_rows_schema(mmi_arrow_schema *out);

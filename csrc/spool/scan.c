@@ -63,11 +63,17 @@ scan_body(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_scan *sca
            mmi_spool_body_check(batch, f->head.salt, scan->body);
 }
 
-/* The number behind those that it tells of; 0: its body makes no sense. */
-static uint64_t
-scan_behind(const mmi_spool_batch *batch, const uint8_t *body)
+uint64_t
+mmi_spool_scan_behind(const mmi_spool_batch *batch, const uint8_t *body)
 {
     mmi_spool_gap gap;
+    mmi_spool_sparse sparse;
+    if (batch->type == MMI_SPOOL_SPARSE) {
+        bool good = mmi_spool_sparse_get(body, batch->body_size, &sparse) == MM_OK &&
+                    sparse.last_seq >= batch->first_seq && sparse.last_seq < UINT64_MAX &&
+                    sparse.last_seq - batch->first_seq + 1 >= batch->count;
+        return good ? sparse.last_seq + 1 : 0;
+    }
     if (batch->type != MMI_SPOOL_GAP) {
         return batch->first_seq + batch->count;
     }
@@ -88,10 +94,11 @@ mmi_spool_scan_at(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_s
         return got < 0 && got != MM_EIO ? (int)got : 0;
     }
     bool sound = mmi_spool_batch_get(head, f->head.salt, &batch) == MM_OK &&
+                 (batch.type != MMI_SPOOL_SPARSE || f->head.version == MMI_SPOOL_COMPACTED) &&
                  (!scan->chained || batch.chain == scan->chain) &&
                  (scan->next_seq == 0 || batch.first_seq == scan->next_seq);
     int rc = sound ? scan_body(p, f, scan, at, &batch) : 0;
-    uint64_t behind = rc == 1 ? scan_behind(&batch, scan->body) : 0;
+    uint64_t behind = rc == 1 ? mmi_spool_scan_behind(&batch, scan->body) : 0;
     if (rc != 1 || behind == 0) {
         return rc < 0 ? rc : 0;
     }

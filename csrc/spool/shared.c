@@ -13,7 +13,7 @@ mmi_spool_shared_lead(mmi_spool_shared *h, bool syncs)
     if (!mmi_spool_take(&h->spool, syncs, &job)) {
         return false;
     }
-    bool synced = job.syncs || job.rolls;
+    bool synced = job.syncs || job.rolls, begun = h->spool.begun_us > 0;
     pthread_mutex_unlock(&h->lock);
     uint64_t start = mmi_thread_now_ns();
     mmi_spool_write(&h->spool, &job);
@@ -27,7 +27,8 @@ mmi_spool_shared_lead(mmi_spool_shared *h, bool syncs)
             end - start > h->counts.sync_max_ns ? end - start : h->counts.sync_max_ns;
         h->synced_ns = end;
     }
-    if (job.rolls || (synced && h->cut)) { /* files may go; more of a cursor can be saved */
+    bool ages = h->spool.opts.segment_age_us > 0 && h->spool.begun_us > 0 && !begun;
+    if (job.rolls || ages || (synced && h->cut)) { /* files may go; more of a cursor can be saved */
         h->cut = false;
         pthread_cond_signal(&h->work);
     }
@@ -336,4 +337,20 @@ mmi_spool_shared_locate(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out)
     pthread_mutex_lock(&h->lock);
     mmi_spool_locate(&h->spool, seq, out);
     pthread_mutex_unlock(&h->lock);
+}
+
+int
+mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where *where)
+{
+    int rc;
+    do {
+        mmi_spool_shared_locate(h, r->next_seq, where);
+        rc = mmi_spool_reader_load(r, where);
+        if (rc == MM_ENOENT) { /* unless another file has its numbers by now */
+            uint64_t base = where->base;
+            mmi_spool_shared_locate(h, r->next_seq, where);
+            rc = base != 0 && where->base != 0 && where->base != base ? MMI_SPOOL_PASSED : rc;
+        }
+    } while (rc == MMI_SPOOL_PASSED);
+    return rc;
 }

@@ -12,6 +12,7 @@
 #define MMI_SPOOL_SHARED_H
 
 #include "plat/thread.h"
+#include "spool/compact.h"
 #include "spool/keep.h"
 #include "spool/reader.h"
 
@@ -28,9 +29,37 @@ typedef struct mmi_spool_counts {
     uint64_t appended, dropped_oldest, dropped_newest, syncs, sync_ns, sync_max_ns;
     uint64_t expired_messages, expired_files;   /* that were too old */
     uint64_t acked_messages, acked_files;       /* that all were done with for whom they were kept */
+    uint64_t compacted_messages, compacted_files;   /* that compaction took; that it wrote anew, or merged */
 } mmi_spool_counts;
 
 typedef struct mmi_spool_watch mmi_spool_watch;   /* spool/nowait.h */
+
+/* What a pass of compaction came to. */
+typedef struct mmi_spool_compacted {
+    uint64_t messages, tombstones;       /* that went; the second are some of the first */
+    uint64_t written, merged;            /* files that were written anew; that went into another */
+    uint64_t skipped;                    /* that could not be read, and were left */
+    uint64_t held;                       /* that were held */
+    uint64_t bytes;                      /* of files, that are free now */
+} mmi_spool_compacted;
+
+/* Compaction (spool/shared_compact.h). */
+typedef struct mmi_spool_compaction {
+    uint32_t ratio_ppm;                  /* a pass begins once so much of the files is not clean; 0: not by itself */
+    uint64_t tombstone_us;
+    mmi_compact pass;                    /* if `active` */
+    bool active;
+    bool stepping;                       /* one thread is at it, without the lock */
+    bool limited;                        /* the last one had files before it that were held */
+    bool asked;                          /* the one that goes on began as somebody asked for it */
+    int rc, failed;                      /* of the last one; why none begins any more, or MM_OK */
+    uint64_t ended;                      /* passes */
+    uint64_t held_seq;                   /* from there on it takes nothing */
+    uint64_t looked_base, looked_ns;     /* the last file when it was looked at, whether one is due; and when */
+    uint64_t bytes;                      /* of files, when it began */
+    uint32_t files_held;
+    mmi_spool_compacted did;             /* of the last one */
+} mmi_spool_compaction;
 
 typedef struct mmi_spool_shared {
     pthread_mutex_t lock;
@@ -57,6 +86,8 @@ typedef struct mmi_spool_shared {
     bool room_wanted;                    /* until a file went: a cursor is saved as soon as one can go for it */
     bool dropping;                       /* files are removed, without the lock */
     bool cut;                            /* a cursor is to be saved once more is durable */
+    mmi_spool_compaction compaction;
+    uint64_t aged_ns;                    /* when a new file was asked for last, as the last one is too old */
     uint64_t swept_ns;                   /* when it was looked at last, and how many files there were then */
     uint32_t swept_files;
 } mmi_spool_shared;
@@ -68,7 +99,16 @@ typedef struct mmi_spool_shared_opts {
     uint64_t max_age_us;                 /* of messages, by the file; 0: no limit */
     const char *const *acked_by;         /* cursors: files that all of them are done with go */
     uint32_t acked_by_count;             /* 0: none go for that */
+    uint32_t compact_ppm;                /* as mmi_spool_compaction.ratio_ppm */
+    uint64_t tombstone_us;               /* from the pass that took what was before it, to the end of a tombstone */
 } mmi_spool_shared_opts;
+
+/* From that number on it is held, also of the pass that goes on. */
+static inline void
+mmi_spool_compact_hold(mmi_spool_shared *h, uint64_t seq)
+{
+    h->compaction.held_seq = seq < h->compaction.held_seq ? seq : h->compaction.held_seq;
+}
 
 /* The folder is there; its name is made durable.  As mmi_spool_open, or MM_ENOENT, MM_ENOTDIR, MM_ENAMETOOLONG. */
 int mmi_spool_shared_open(mmi_spool_shared *h, const char *path, const mmi_spool_shared_opts *opts,
@@ -111,6 +151,11 @@ uint64_t mmi_spool_shared_wakes(mmi_spool_shared *h);
 void mmi_spool_shared_wake(mmi_spool_shared *h);
 /* spool/watches.c: rings those whose time it is; under the lock. */
 void mmi_spool_watches_tell(mmi_spool_shared *h);
+/* mmi_spool_locate and mmi_spool_reader_load, until that is more than passing; *where as it was located last. */
+int mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where *where);
+/* spool/since.c: no message of an earlier number was written at or after that time: the first of a file, whose numbers
+ * perhaps all are.  It reads the heads of files from the last one back. */
+uint64_t mmi_spool_shared_since(mmi_spool_shared *h, uint64_t time_us);
 /* Until something above that number can be read. */
 int mmi_spool_shared_follow(mmi_spool_shared *h, uint64_t seq, const mmi_spool_wait *wait);
 

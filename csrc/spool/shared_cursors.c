@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "spool/fed.h"
+
 static const mmi_spool_wait for_ever = { .deadline_ns = UINT64_MAX };
 
 mmi_spool_cursor *
@@ -320,6 +322,7 @@ mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
                                                 : MM_OK;
     if (rc == MM_OK) {
         mmi_cursor_seek(&c->cursor, seq);
+        mmi_spool_compact_hold(h, seq);
         cursors_tell(h);
     }
     pthread_mutex_unlock(&h->lock);
@@ -363,6 +366,7 @@ mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name)
         pthread_mutex_unlock(&h->lock);
         mmi_cursor_close(&c->cursor);
         rc = mmi_cursor_remove(&h->files, h->dir, name);
+        mmi_fed_unmark(&h->files, h->dir, name);
         pthread_mutex_lock(&h->lock);
         cursors_forget(h, c);
     }
@@ -382,6 +386,9 @@ mmi_spool_shared_lease(mmi_spool_shared *h, const char *name, uint64_t from_seq,
     uint64_t end = ttl_ns < UINT64_MAX - now ? now + ttl_ns : UINT64_MAX - 1;
     uint64_t before = mmi_spool_keep_leased(&h->keep);
     rc = rc == MM_OK ? mmi_spool_keep_lease(&h->keep, name, from_seq, end) : rc;
+    if (rc == MM_OK) {
+        mmi_spool_compact_hold(h, from_seq);
+    }
     h->sweep_wanted |= mmi_spool_keep_leased(&h->keep) > before; /* of its name, less was held */
     cursors_tell(h);
     pthread_mutex_unlock(&h->lock);
@@ -433,8 +440,14 @@ mmi_spool_cursors_begin(mmi_spool_shared *h, const char *const *names, uint32_t 
 int
 mmi_spool_shared_cursor_await(mmi_spool_shared *h, mmi_spool_cursor *c)
 {
-    int rc = MM_OK;
+    int rc = mmi_fed_mark(&h->files, h->dir, c->name);
+    if (rc != MM_OK && rc != MM_ENOSPC) { /* on a full disk it is held while it is open */
+        return rc;
+    }
+    rc = MM_OK;
     pthread_mutex_lock(&h->lock);
+    c->fed = true;
+    mmi_spool_compact_hold(h, c->cursor.floor + 1);
     bool some = h->acked_by_count > 0 || h->keep.max_age_us == 0;
     if (some && !cursors_awaited(h, c->name)) {
         size_t size = (h->acked_by_count + 1) * sizeof *h->acked_by;

@@ -31,6 +31,9 @@ typedef struct mmi_spool_cursor {
     int failed;                          /* MM_OK, or why a save failed */
     uint64_t saved_ns;                   /* when it was last */
     uint64_t told;                       /* of those that it missed: they were told of */
+    bool fed;                            /* of a socket that sends the spool's messages */
+    uint64_t stood, stood_ns;            /* its floor when it was looked at, whether it stands; and when */
+    uint64_t looked, looked_passes;      /* the floor whose next number was looked up, and passes of compaction then */
 } mmi_spool_cursor;
 
 /* Where one begins that is new: a number, or one of these. */
@@ -63,8 +66,8 @@ typedef struct mmi_spool_passed {
 void mmi_spool_shared_cursor_pass(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from, mmi_spool_passed *out);
 /* The first one that is done, from there on; UINT64_MAX: there is none. */
 uint64_t mmi_spool_shared_cursor_next_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from);
-/* Files wait for this one, too, from now on.  If nobody said what goes by itself, what it is done with does.
- * MM_ENOMEM. */
+/* It is of a socket that sends the spool's messages: what it is not done with is not compacted, and files wait for it
+ * from now on; if nobody said what goes by itself, what it is done with does.  MM_ENOMEM, MM_EIO. */
 int mmi_spool_shared_cursor_await(mmi_spool_shared *h, mmi_spool_cursor *c) MMI_WARN_UNUSED;
 /* MM_ENOENT: it was removed; MM_EINVAL: beyond what comes next; MM_EIO. */
 int mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq) MMI_WARN_UNUSED;

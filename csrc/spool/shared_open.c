@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "spool/shared_cursors.h"
+#include "spool/shared_compact.h"
 
 /* When something of what was written is to be synced, though nobody waits for it. */
 static uint64_t
@@ -113,6 +113,9 @@ mmi_spool_shared_open(mmi_spool_shared *h, const char *path, const mmi_spool_sha
                              .sync_every_ns = opts->sync_every_ns,
                              .synced_ns = mmi_thread_now_ns(), /* what is there is on the disk */
                              .keep = { .max_age_us = opts->max_age_us },
+                             .compaction = { .ratio_ppm = opts->compact_ppm,
+                                             .tombstone_us = opts->tombstone_us,
+                                             .held_seq = UINT64_MAX },
                              .dir = -1 };
     *report = (mmi_spool_report){ .made = false };
     mmi_files_posix(&h->files);
@@ -162,6 +165,7 @@ mmi_spool_shared_close(mmi_spool_shared *h)
     while (mmi_spool_shared_lead(h, true)) {
     }
     pthread_mutex_unlock(&h->lock);
+    mmi_spool_compact_end(h);
     int cursors = mmi_spool_cursors_end(h), rc = mmi_spool_close(&h->spool);
     shared_free(h);
     return rc != MM_OK ? rc : cursors;

@@ -15,7 +15,9 @@ enum {
     STATE_EPOCH = 20,
     STATE_KNOWN = 24,
     STATE_START = 32,
-    STATE_SIZE = 40,
+    STATE_CLEAN = 40, /* version 1 has it since there is compaction; a spool without one says 0 */
+    STATE_SIZE = 48,
+    STATE_SIZE_MIN = 40,
     STATE_FILES_FIRST = 16 /* files that there is room to know of */
 };
 static const char state_name[] = "META";
@@ -45,6 +47,7 @@ mmi_spool_note(mmi_spool *s, uint64_t durable_seq)
     mmi_le32_put(data + STATE_EPOCH, s->epoch);
     mmi_le64_put(data + STATE_KNOWN, durable_seq);
     mmi_le64_put(data + STATE_START, s->start_seq);
+    mmi_le64_put(data + STATE_CLEAN, s->clean_seq);
     return mmi_slots_write(&s->state, data, sizeof data);
 }
 
@@ -67,7 +70,7 @@ mmi_spool_state_open(mmi_spool *s, bool *known)
     if (rc == MM_ENOSPC && mmi_spool_reserve_give(s)) {
         rc = mmi_slots_open(&s->state, f, s->place.dir, state_name, true, data, &size);
     }
-    *known = rc == MM_OK && size >= STATE_SIZE && memcmp(data, none, MMI_SPOOL_UUID) != 0;
+    *known = rc == MM_OK && size >= STATE_SIZE_MIN && memcmp(data, none, MMI_SPOOL_UUID) != 0;
     if (*known && mmi_le32_get(data + STATE_FORMAT) != STATE_VERSION) {
         rc = MM_ENOTSUP;
     } else if (*known) {
@@ -75,6 +78,7 @@ mmi_spool_state_open(mmi_spool *s, bool *known)
         memcpy(s->uuid, data, MMI_SPOOL_UUID);
         s->epoch = mmi_le32_get(data + STATE_EPOCH);
         s->start_seq = mmi_le64_get(data + STATE_START);
+        s->clean_seq = size >= STATE_SIZE ? mmi_le64_get(data + STATE_CLEAN) : 0;
         s->opts.known_seq = durable > s->opts.known_seq ? durable : s->opts.known_seq;
     }
     mmi_free(data);
@@ -83,19 +87,20 @@ mmi_spool_state_open(mmi_spool *s, bool *known)
 
 bool
 mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID], uint32_t *epoch,
-                     uint64_t *durable_seq)
+                     uint64_t *durable_seq, uint64_t *clean_seq)
 {
     static const uint8_t none[MMI_SPOOL_UUID];
     uint8_t *data = mmi_alloc(MMI_SLOT_DATA_MAX);
     uint32_t size;
     bool known = data != NULL &&
                  mmi_slots_look(place->files, place->dir, state_name, data, &size) == MM_OK &&
-                 size >= STATE_SIZE && memcmp(data, none, MMI_SPOOL_UUID) != 0 &&
+                 size >= STATE_SIZE_MIN && memcmp(data, none, MMI_SPOOL_UUID) != 0 &&
                  mmi_le32_get(data + STATE_FORMAT) == STATE_VERSION;
     if (known) {
         memcpy(uuid, data, MMI_SPOOL_UUID);
         *epoch = mmi_le32_get(data + STATE_EPOCH);
         *durable_seq = mmi_le64_get(data + STATE_KNOWN);
+        *clean_seq = size >= STATE_SIZE ? mmi_le64_get(data + STATE_CLEAN) : 0;
     }
     mmi_free(data);
     return known;

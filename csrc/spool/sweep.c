@@ -5,7 +5,11 @@
  * Not here: what may go (spool/keep.h), how it goes (spool/trim.c).
  * Law: one thread, with the lock of the spool, which is given up while the disk works.
  */
-#include "spool/shared_cursors.h"
+#include "spool/shared_compact.h"
+
+static const uint64_t SWEEP_LOOK_NS =
+    UINT64_C(60000000000); /* until the wall clock is looked at again: it may be set */
+static const uint64_t SWEEP_NS_PER_US = 1000;
 
 /* Does anything go by itself? */
 static bool
@@ -27,8 +31,54 @@ sweep_save_at(const mmi_spool_shared *h, const mmi_spool_cursor *c)
     return mmi_spool_cursors_make_room(h, c) ? 0 : c->saved_ns + MMI_SPOOL_SAVE_NS;
 }
 
-uint64_t
-mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns)
+/* When the last file is too old for more; UINT64_MAX: it is not to be, or another one is wanted. */
+static uint64_t
+sweep_age_at(const mmi_spool_shared *h, uint64_t now_ns)
+{
+    const mmi_spool *s = &h->spool;
+    if (s->opts.segment_age_us == 0 || s->wants_roll) {
+        return UINT64_MAX;
+    }
+    uint64_t in_us = mmi_spool_ages(s, s->opts.now_us(s->opts.arg));
+    if (in_us == UINT64_MAX) {
+        return UINT64_MAX;
+    }
+    if (in_us == 0) { /* again only so much later, where there was no room for it */
+        uint64_t again = h->aged_ns > 0 ? h->aged_ns + MMI_SPOOL_SWEEP_NS : 0;
+        return again > now_ns ? again : now_ns;
+    }
+    bool soon = in_us < SWEEP_LOOK_NS / SWEEP_NS_PER_US;
+    return now_ns + (soon ? in_us * SWEEP_NS_PER_US : SWEEP_LOOK_NS);
+}
+
+/* What there is to do whatever may go: a file that is too old for more, compaction, and cursors
+ * that stand before what it took. */
+static uint64_t
+sweep_more_at(const mmi_spool_shared *h, uint64_t now_ns)
+{
+    uint64_t at = sweep_age_at(h, now_ns), compact = mmi_spool_compact_at(h, now_ns);
+    uint64_t passed = mmi_spool_hole_at(h, now_ns);
+    at = compact < at ? compact : at;
+    return passed < at ? passed : at;
+}
+
+static bool
+sweep_more(mmi_spool_shared *h, uint64_t now_ns)
+{
+    if (sweep_age_at(h, now_ns) <= now_ns) {
+        h->aged_ns = now_ns;
+        h->spool.wants_roll = true;
+        return true;
+    }
+    if (mmi_spool_hole_at(h, now_ns) <= now_ns) {
+        return mmi_spool_hole_pass(h, now_ns);
+    }
+    return mmi_spool_compact_on(h, now_ns);
+}
+
+/* When files may go, or a cursor is to be saved. */
+static uint64_t
+sweep_at(mmi_spool_shared *h, uint64_t now_ns)
 {
     uint64_t at = UINT64_MAX;
     for (const mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
@@ -46,6 +96,13 @@ mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns)
     uint64_t look = h->keep.max_age_us > 0 ? h->swept_ns + MMI_SPOOL_SWEEP_NS : UINT64_MAX;
     at = over < at ? over : at;
     return look < at ? look : at;
+}
+
+uint64_t
+mmi_spool_sweep_at(mmi_spool_shared *h, uint64_t now_ns)
+{
+    uint64_t at = sweep_at(h, now_ns), more = sweep_more_at(h, now_ns);
+    return more < at ? more : at;
 }
 
 /* All of them are done with it, and a crash would not change that; a cursor that is not there is
@@ -131,9 +188,9 @@ mmi_spool_sweep(mmi_spool_shared *h, uint64_t now_ns)
             return true;
         }
     }
-    if (sweep_some(h) && mmi_spool_sweep_at(h, now_ns) <= now_ns) {
+    if (sweep_some(h) && sweep_at(h, now_ns) <= now_ns) {
         sweep_files(h, now_ns);
         return true;
     }
-    return false;
+    return sweep_more(h, now_ns);
 }

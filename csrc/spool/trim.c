@@ -62,3 +62,14 @@ mmi_spool_roll(mmi_spool *s, uint64_t seq)
     s->wants_roll = s->wants_roll || worth;
     return worth;
 }
+
+uint64_t
+mmi_spool_ages(const mmi_spool *s, uint64_t now_us)
+{
+    const uint64_t most = s->opts.segment_age_us;
+    if (most == 0 || s->begun_us == 0 || s->failed) {
+        return UINT64_MAX;
+    }
+    uint64_t age = now_us > s->begun_us ? now_us - s->begun_us : 0;
+    return age >= most ? 0 : most - age;
+}

@@ -95,8 +95,8 @@ view_look(mmi_spool_view *v)
     const mmi_spool_place place = { &v->files, v->dir };
     uint8_t uuid[MMI_SPOOL_UUID];
     uint32_t epoch;
-    uint64_t durable = 0;
-    bool stated = mmi_spool_state_look(&place, uuid, &epoch, &durable);
+    uint64_t durable = 0, clean = 0;
+    bool stated = mmi_spool_state_look(&place, uuid, &epoch, &durable, &clean);
     int rc = view_list(v);
     rc = rc == MM_OK ? view_tail(v) : rc;
     if (rc == MM_ENOENT && v->count > 0 && v->tail.file >= 0) {
@@ -108,6 +108,7 @@ view_look(mmi_spool_view *v)
     if (stated) {
         v->lives += epoch != v->epoch;
         v->epoch = epoch;
+        v->clean = clean;
         memcpy(v->uuid, uuid, sizeof uuid);
         view_proved(v, durable);
     } else if (v->epoch == 0 && v->tail.file >= 0) {

@@ -28,6 +28,7 @@ struct mmi_spool_view {
     uint32_t epoch;
     uint64_t lives;
     uint64_t visible;                    /* all up to it is proved to be durable */
+    uint64_t clean;                      /* as the state says: mmi_spool.clean_seq */
     uint64_t *bases;                     /* of each file, ascending */
     uint32_t count;
     mmi_spool_file tail;                 /* the last of them, as far as its heads were read */

@@ -84,6 +84,7 @@ from meshmsg._spool.message import SpoolGap as SpoolGap
 from meshmsg._spool.message import SpoolMessage as SpoolMessage
 from meshmsg._spool.reader import SpoolReader as SpoolReader
 from meshmsg._spool.spool import Spool as Spool
+from meshmsg._spool.told import SpoolCompaction as SpoolCompaction
 from meshmsg._spool.told import SpoolInfo as SpoolInfo
 from meshmsg._spool.told import SpoolRecovery as SpoolRecovery
 from meshmsg._spool.view import SpoolView as SpoolView
@@ -182,6 +183,7 @@ __all__ = [
     "SpoolAheadError",
     "SpoolBatch",
     "SpoolChangedError",
+    "SpoolCompaction",
     "SpoolCorruptError",
     "SpoolCursor",
     "SpoolCursorInfo",

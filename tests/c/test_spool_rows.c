@@ -43,7 +43,7 @@ read_rows(threads_rig *r, mmi_spool_reader *reader, uint32_t most, uint64_t byte
     while (rc == 1) {
         mmi_spool_shared_locate(&r->spool, reader->next_seq, &where);
         rc = mmi_spool_reader_load(reader, &where);
-        rc = rc == 1 ? mmi_spool_rows_take(rows, reader, most, bytes) : rc;
+        rc = rc == 1 ? mmi_spool_rows_take(rows, reader, UINT64_MAX, most, bytes) : rc;
     }
     return rc;
 }

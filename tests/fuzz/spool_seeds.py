@@ -10,7 +10,7 @@ import re
 import struct
 from pathlib import Path
 
-from tests.support.spoolcodec import CLOSE, GAP, gap, head, segment, slot
+from tests.support.spoolcodec import CLOSE, GAP, SPARSE, gap, head, segment, slot
 
 C_TEST = Path(__file__).resolve().parents[1] / "c" / "test_spool_format.c"
 SEGMENT, RECORD, SLOTS, SUM = 0, 1, 2, 4
@@ -40,6 +40,16 @@ WHOLE = segment(
     (BASE + 7, 1, 1, META),
     (BASE + 8, 0, CLOSE, b""),
 )
+FEW = struct.pack("<QQ", BASE + 9, 7) + b"\x01" + HELLO + b"\x02" + META
+FAR = struct.pack("<QQ", BASE + 9, 7) + b"\x01" + HELLO + b"\x09" + META
+NONE = struct.pack("<QQ", BASE + 19, 0)
+COMPACTED = segment(
+    *WHERE,
+    (BASE, 2, SPARSE, FEW),
+    (BASE + 10, 0, SPARSE, NONE),
+    (BASE + 20, 2, 1, HELLO + FRAMES),
+    version=2,
+)
 TORN = segment(*WHERE, (BASE, 1, 1, HELLO), (BASE + 1, 1, 1, HELLO)) + b"MMB1torn" * 9
 SPOOL: dict[str, tuple[int, bytes]] = {
     "segment": (SEGMENT, WHOLE),
@@ -50,6 +60,15 @@ SPOOL: dict[str, tuple[int, bytes]] = {
     "segment_of_a_gap_beyond": (SEGMENT, segment(*WHERE, (BASE, 0, GAP, gap(BASE + 99)))),
     "segment_of_the_last_numbers": (SEGMENT | SUM, segment(*WHERE, (2**64 - 3, 2, 1, HELLO * 2))),
     "segment_too_many": (SEGMENT | SUM, segment(*WHERE, (BASE, 9, 1, HELLO))),
+    "segment_compacted": (SEGMENT, COMPACTED),
+    "segment_compacted_summed": (SEGMENT | SUM, COMPACTED),
+    "segment_compacted_of_version_1": (SEGMENT, segment(*WHERE, (BASE, 2, SPARSE, FEW))),
+    "segment_compacted_beyond": (SEGMENT, segment(*WHERE, (BASE, 2, SPARSE, FAR), version=2)),
+    "segment_compacted_short": (SEGMENT, segment(*WHERE, (BASE, 2, SPARSE, FEW[:-3]), version=2)),
+    "segment_compacted_backward": (
+        SEGMENT,
+        segment(*WHERE, (BASE + 30, 0, SPARSE, NONE), version=2),
+    ),
     "head": (SEGMENT, head(*WHERE)),
     "hello": (RECORD, HELLO),
     "frames": (RECORD, FRAMES),

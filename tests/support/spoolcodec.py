@@ -15,7 +15,7 @@ MAGIC = b"MMB1"
 SLOT, SLOT_HEAD = 32_768, 24
 """Octets of a slot, and of what stands in front of its data."""
 SLOT_MAGIC = b"MMSLOT1\0"
-RECORDS, GAP, CLOSE = 1, 2, 3
+RECORDS, GAP, CLOSE, SPARSE = 1, 2, 3, 4
 """What a batch may be."""
 EPOCH = 3
 
@@ -35,15 +35,15 @@ def summed(octets: bytes) -> bytes:
     return struct.pack("<I", crc32c(octets))
 
 
-def head(base: int, salt: int) -> bytes:
+def head(base: int, salt: int, version: int = 1) -> bytes:
     """Return the head of a segment, without its zeros."""
-    octets = b"MMSPOOL1" + struct.pack("<II16sQQQI", 1, 0, b"u" * 16, base, salt, 7, EPOCH)
+    octets = b"MMSPOOL1" + struct.pack("<II16sQQQI", version, 0, b"u" * 16, base, salt, 7, EPOCH)
     return octets + summed(octets)
 
 
-def segment(base: int, salt: int, *batches: tuple[int, int, int, bytes]) -> bytes:
+def segment(base: int, salt: int, *batches: tuple[int, int, int, bytes], version: int = 1) -> bytes:
     """Return a segment of batches: first number, count, type, body."""
-    out, salted = head(base, salt), struct.pack("<Q", salt)
+    out, salted = head(base, salt, version), struct.pack("<Q", salt)
     chain = crc32c(out[:60])
     for first, count, kind, body in batches:
         rest = struct.pack(

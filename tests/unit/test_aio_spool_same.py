@@ -20,6 +20,7 @@ from tests.unit import (
     test_spool_arguments,
     test_spool_arrow,
     test_spool_batch,
+    test_spool_compact,
     test_spool_cursor,
     test_spool_cursor_life,
     test_spool_kept,
@@ -30,6 +31,7 @@ from tests.unit import (
 MODULES = (
     *(test_spool, test_spool_arguments, test_spool_arrow, test_spool_batch, test_spool_life),
     *(test_spool_cursor, test_spool_cursor_life, test_spool_kept, test_spool_limits),
+    test_spool_compact,
 )
 
 
@@ -127,6 +129,18 @@ test_not_named = test_spool_kept.test_nothing_is_awaited_that_is_not_named
 test_acked_closed = test_spool_kept.test_one_that_nobody_has_open_counts
 test_acked_room = test_spool_kept.test_room_is_made_for_who_waits_for_it
 test_aged = test_spool_kept.test_files_that_are_too_old_go
+test_compacted = test_spool_compact.test_the_last_message_of_each_key_stays
+test_compacted_tombstones = (
+    test_spool_compact.test_a_tombstone_takes_what_was_before_it_and_goes_later
+)
+test_compacted_cursors = test_spool_compact.test_a_cursor_is_done_with_what_went
+test_compacted_files = test_spool_compact.test_files_go_by_a_cursor_that_passed_what_went
+test_compacted_leases = test_spool_compact.test_a_lease_holds_what_is_there_from_its_number_on
+test_compacts = test_spool_compact.test_it_compacts_by_itself
+test_segment_age = test_spool_compact.test_a_file_that_is_too_old_for_more_is_sealed
+test_compacted_late = test_spool_compact.test_who_waits_no_longer_is_told_and_it_goes_on
+test_compacted_closed = test_spool_compact.test_closed_it_says_so
+test_compacted_wrong = test_spool_compact.test_wrong_arguments_are_told
 test_leases = test_spool_kept.test_a_lease_holds_what_is_there
 test_leases_end = test_spool_kept.test_a_lease_ends_by_itself
 test_leases_full = test_spool_kept.test_a_lease_does_not_hold_what_has_no_room

@@ -24,7 +24,7 @@ from tests.support.spoolcodec import BATCH
 from tests.support.spooled import batches, bodies, body, fill, segments, small, turn_bit
 
 Told = pytest.CaptureFixture[str]
-COMMANDS = ("ls", "info", "verify", "tail", "export", "trim", "cursors", "seek")
+COMMANDS = ("ls", "info", "verify", "tail", "export", "trim", "compact", "cursors", "seek")
 
 
 def run(capsys: Told, *words: object) -> tuple[int, str, str]:
@@ -248,7 +248,7 @@ def test_a_spool_that_somebody_has_is_looked_at_and_not_touched(
         spool.flush()
         spool.append(b"a later one, whose head says so")
         code, out, err = run(capsys, *words_of(command, tmp_path / "s"))
-        if command in ("trim", "seek"):
+        if command in ("trim", "compact", "seek"):
             assert (code, out) == (Code.FAILED, "")
             assert f"{tmp_path}/s is open: process {os.getpid()} on " in err
         else:
@@ -293,7 +293,9 @@ def test_what_is_no_spool_is_not_made_one(tmp_path: Path, capsys: Told, command:
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("trim", "seek")])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if name not in ("trim", "compact", "seek")]
+)
 def test_looking_changes_no_message(tmp_path: Path, capsys: Told, command: str) -> None:
     """Also of a spool that was not closed in order; its files stay as large as they were."""
     last = made(tmp_path / "s")

@@ -214,3 +214,23 @@ def test_what_they_are_is_shown(tmp_path: Path, world: Ranged) -> None:
         server.close()
         remote.close()
         remote.close()
+
+
+def test_what_compaction_took_is_passed(tmp_path: Path, world: Ranged) -> None:
+    """A range is what is there, wherever it begins and ends; also one of which nothing is."""
+    with small(tmp_path / "s") as spool:
+        for seq in range(1, 200):
+            spool.append(body(seq, 3000), key=b"%d" % (1 if 50 < seq < 120 else seq % 7))
+        fill(spool, spool.info().files + 1)
+        assert spool.compact().messages > 50
+        spool.flush()
+        there = [one.seq for one in spool.read(1, max_bytes=2**30).messages]
+        last = there[-1]
+        gone = sorted(set(range(1, last)) - set(there))
+        remote = world.shown(spool)
+        assert seqs(remote.read(1)) == there
+        for first, to in ((1, last), (gone[0], gone[-1]), (60, 110), (61, 62), (gone[30], last)):
+            for limits in ({}, {"max_messages": 3}, {"max_bytes": 1}):
+                assert seqs(remote.read(first, to, **limits)) == [
+                    seq for seq in there if first <= seq < to
+                ]

@@ -16,6 +16,7 @@ from meshmsg._cli import spool_export, spools
 from meshmsg._cli.codes import Code
 from meshmsg._cli.showing import printable
 from meshmsg._hints.plural import counted
+from meshmsg._spool.arguments import TOMBSTONE_AGE
 from meshmsg._spool.message import SpoolGap
 
 Given = argparse.Namespace
@@ -34,6 +35,7 @@ def add(commands: Commands) -> None:
         ("tail", "print the last messages", _tail),
         ("export", "write messages as JSON lines, or as Parquet", _export),
         ("trim", "remove segment files that have no number above SEQ", _trim),
+        ("compact", "keep the last message of each key only, in all but its last file", _compact),
         ("cursors", "list its cursors, and how many messages each is not done with", _cursors),
         ("seek", "go to message SEQ with a cursor, back or forth", _seek),
     ):
@@ -56,6 +58,15 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
     elif name == "trim":
         command.add_argument(
             "seq", metavar="SEQ", type=int, help="the last one not needed any more"
+        )
+    elif name == "compact":
+        command.add_argument(
+            "--tombstone-age",
+            type=float,
+            default=TOMBSTONE_AGE,
+            metavar="SECONDS",
+            help="from the compaction that took what a tombstone deletes, to its own end "
+            f"(default: {TOMBSTONE_AGE:,.0f})",
         )
     elif name == "seek":
         command.add_argument("name", metavar="NAME", help="the cursor")
@@ -112,6 +123,8 @@ def _verify(given: Given) -> Code:
         count = told["messages"]
         assert isinstance(count, int)
         print(f"{counted(count, 'message')} read and right")
+        if told["compacted"]:
+            print(f"{told['compacted']:,} of its numbers were compacted")
     return Code.FAILED if harmed else Code.OK
 
 
@@ -149,6 +162,11 @@ def _trim(given: Given) -> Code:
     if given.seq < 0:
         raise UsageError(f"SEQ is {given.seq}; it is 0 and more")
     _print(spools.trim(given.path, given.remote, given.seq), given.json)
+    return Code.OK
+
+
+def _compact(given: Given) -> Code:
+    _print(spools.compacted(given.path, given.remote, given.tombstone_age), given.json)
     return Code.OK
 
 

@@ -13,9 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
-from meshmsg._binding.errors import SpoolCorruptError, SpoolTrimmedError, UsageError
+from meshmsg._binding.errors import (
+    SpoolCorruptError,
+    SpoolLockedError,
+    SpoolTrimmedError,
+    UsageError,
+)
 from meshmsg._cli.showing import printable
-from meshmsg._spool.arguments import SEGMENT_MAX, SEGMENT_MIN
+from meshmsg._spool.arguments import SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
 from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
@@ -47,11 +52,11 @@ def segments(path: str) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def opened(path: str, remote: bool) -> Iterator[Spool]:
+def opened(path: str, remote: bool, tombstone_age: float = TOMBSTONE_AGE) -> Iterator[Spool]:
     """Open one that is there, with files as large as it has."""
     largest = max(size for _, size in segments(path))
     size = min(max(largest, SEGMENT_MIN), SEGMENT_MAX)
-    with Spool(path, segment_bytes=size, remote=remote) as spool:
+    with Spool(path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age) as spool:
         yield spool
 
 
@@ -81,18 +86,20 @@ def informed(path: str, remote: bool) -> Told:
         return {"path": view.path, "messages": info.last_seq - info.first_seq + 1, **told}
 
 
-KEPT = ("uuid", "epoch", "first_seq", "last_seq", "durable_seq", "bytes", "files")
+KEPT = ("uuid", "epoch", "first_seq", "last_seq", "durable_seq", "clean_seq", "bytes", "files")
 """What of `SpoolInfo` is not of the process that has it open."""
 
 
 def harmed_or_read(
-    reader: SpoolReader, timeout: float | None = 0
+    reader: SpoolReader, timeout: float | None = 0, removed: list[range] | None = None
 ) -> Iterator[SpoolMessage | SpoolGap]:
     """Read on behind what is harmed, with a gap in its place; and behind what was removed."""
     while True:
         try:
             read = reader.read(timeout=timeout)
         except SpoolTrimmedError as error:
+            if removed is not None:
+                removed.append(range(error.seq, error.first))
             reader.seek(error.first)
             continue
         except SpoolCorruptError as error:
@@ -105,16 +112,23 @@ def harmed_or_read(
 
 
 def verified(path: str, remote: bool) -> Told:
-    """Read every message; return what is harmed."""
+    """Read every message; return what is harmed, and how many compaction took."""
     harmed: list[Told] = []
-    messages = 0
+    removed: list[range] = []
+    messages = compacted = 0
     with seen(path, remote) as view, view.reader() as reader:
-        for one in harmed_or_read(reader):
+        behind = reader.seq
+        for one in harmed_or_read(reader, removed=removed):
+            first, last = (one.first, one.last) if isinstance(one, SpoolGap) else (one.seq,) * 2
+            compacted += first - behind
+            behind = last + 1
             if isinstance(one, SpoolGap):
                 harmed.append({"first": one.first, "last": one.last})
             else:
                 messages += 1
-    return {"path": path, "messages": messages, "harmed": harmed}
+        compacted += max(reader.seq - behind, 0)
+    compacted -= sum(len(numbers) for numbers in removed)
+    return {"path": path, "messages": messages, "compacted": compacted, "harmed": harmed}
 
 
 def text_of(octets: bytes) -> str | None:
@@ -157,6 +171,18 @@ def trim(path: str, remote: bool, seq: int) -> Told:
         return {"path": path, "files_removed": gone, "first_seq": spool.info().first_seq}
 
 
+def compacted(path: str, remote: bool, tombstone_age: float) -> Told:
+    """Take all but the last message of each key from one that nobody has open."""
+    try:
+        with opened(path, remote, tombstone_age) as spool:
+            return {"path": path, **asdict(spool.compact())}
+    except SpoolLockedError as error:
+        raise SpoolLockedError(
+            f"{error}; only that can compact it: by Spool.compact(), or Spool(compact=True)",
+            owner=error.owner,
+        ) from None
+
+
 def range_of(first: int | None, last: int | None) -> tuple[int | None, int | None]:
     """Check which messages are asked for."""
     if first is not None and first < 1:
@@ -182,10 +208,11 @@ def batches(
 ) -> Iterator[SpoolBatch]:
     """Yield the same as tables; what is harmed is added to gaps."""
     with view.reader(first) as reader:
-        while last is None or reader.seq <= last:
-            most = BATCH_MAX_MESSAGES if last is None else last - reader.seq + 1
+        if last is not None:
+            reader._below = last + 1
+        while True:
             try:
-                batch = reader.read_batch(min(most, BATCH_MAX_MESSAGES))
+                batch = reader.read_batch(BATCH_MAX_MESSAGES)
             except SpoolTrimmedError as error:
                 reader.seek(error.first)
                 continue

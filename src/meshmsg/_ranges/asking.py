@@ -7,11 +7,12 @@ server says is checked; nothing of a range is left out without a word, and nothi
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.core import LEAST_S, ffi, lib
 from meshmsg._binding.errors import (
     MeshError,
     PeerError,
@@ -41,7 +42,6 @@ from meshmsg._ranges.form import (
     lease_name,
     request_octets,
 )
-from meshmsg._socket.clock import LEAST_S
 from meshmsg._spool.arguments import lease_ms, whole
 from meshmsg._spool.batch import SpoolBatch, check_batch
 from meshmsg._spool.message import SpoolGap
@@ -319,20 +319,25 @@ class Range:
             rc = int(lib.mm_spool_blocks_rows(blocks, self._max_messages, self._max_bytes, out))
             if rc == lib.MM_ENOMEM:
                 raise MemoryError("no memory for a batch of a spool")
+            if rc == 0:
+                break  # compaction removed the rest
             if rc != 1:
                 raise self._asking.strange(f"what it gave for message {seq} is not that")
             batch = SpoolBatch(out[0], gone, seq=seq)
             self._check(batch, out[0], lives)
             seq, gone = batch.last_seq + 1, []
             yield batch
+        if gone:
+            yield SpoolBatch(lib.mm_spool_rows_none(), gone, seq=to)
         del octets
 
     def _check(self, batch: SpoolBatch, rows: Any, lives: Iterable[tuple[int, int]]) -> None:
         """Raise if a number was given again since it was told as durable."""
         found = ffi.new("mm_spool_message *")
         for epoch, behind in lives:
-            if batch.first_seq < behind:  # epochs grow with the numbers: the last of those will do
-                lib.mm_spool_rows_at(rows, min(batch.last_seq, behind - 1) - batch.first_seq, found)
+            count = bisect_left(range(len(batch)), behind, key=batch._seq)
+            if count > 0:  # epochs grow with the numbers: the last of those will do
+                lib.mm_spool_rows_at(rows, count - 1, found)
                 if found.epoch > epoch:
                     raise self._asking.given_again(int(found.seq), int(found.epoch), epoch)
 

@@ -26,6 +26,11 @@ SYNC_EVERY_MAX = 2**20
 """Seconds between syncs."""
 AGE_MAX = 2**32
 """Seconds that messages are kept, at most: 136 years."""
+COMPACT_RATIO = 0.5
+"""The part of sealed files that is new when they are compacted, if nothing is said; as in Kafka."""
+TOMBSTONE_AGE = 86_400.0
+"""Seconds that a tombstone stays behind the compaction that took what it deletes; as in Kafka."""
+_PPM = 1_000_000
 ACKED_BY_MAX = 64
 """Cursors that files wait for."""
 _CURSOR_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
@@ -104,6 +109,25 @@ def _positive_ms(name: str, value: object, most: int) -> int:
 def age_ms(value: object) -> int:
     """Return `max_age` in milliseconds; 0: no limit."""
     return 0 if value is None else _positive_ms("max_age", value, AGE_MAX)
+
+
+def segment_age_ms(value: object) -> int:
+    """Return `segment_age` in milliseconds; 0: no limit."""
+    return 0 if value is None else _positive_ms("segment_age", value, AGE_MAX)
+
+
+def tombstone_ms(value: object) -> int:
+    """Return `tombstone_age` in milliseconds."""
+    return 0 if value == 0 else _positive_ms("tombstone_age", value, AGE_MAX)
+
+
+def compact_ppm(compact: object, ratio: object) -> int:
+    """Return which part of a million of its files is new when a spool compacts them; 0: none is."""
+    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)):
+        raise TypeError(f"compact_ratio is {ratio!r}; it is a number")
+    if not 0 < ratio <= 1:
+        raise UsageError(f"compact_ratio is {ratio!r}; it is above 0, to 1")
+    return max(int(ratio * _PPM), 1) if flag("compact", compact) else 0
 
 
 def lease_ms(value: object) -> int:

@@ -22,7 +22,7 @@ from meshmsg._binding.errors import (
     UsageError,
     WouldBlockError,
 )
-from meshmsg._spool.arguments import cursor_name, whole
+from meshmsg._spool.arguments import SEQ_MAX, cursor_name, whole
 from meshmsg._spool.held import Held, Inside
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
@@ -363,21 +363,30 @@ class _NotDone(SpoolReader):
     def _load(self, got: list[SpoolMessage | SpoolGap], ms: int) -> bool:
         return self._skipped(bool(got)) and super()._load(got, ms)
 
-    def _take(self, got: list[SpoolMessage | SpoolGap], most: int) -> None:
+    def _take(self, got: list[SpoolMessage | SpoolGap], most: int, below: int = SEQ_MAX) -> None:
         while self._ready and len(got) < most:
-            if not (run := self._in_a_row(most - len(got))):
+            if (done := self._next_done()) <= self._seq:
                 self._ready = False  # what is next is looked for again
                 return
-            super()._take(got, len(got) + run)
+            super()._take(got, most, min(below, done))
 
-    def _run(self, most: int, some: bool) -> int:
-        return self._in_a_row(most) if self._skipped(some) else 0
+    def _run(self, most: int, some: bool) -> tuple[int, int]:
+        return (most, self._next_done()) if self._skipped(some) else (0, 0)
 
-    def _in_a_row(self, most: int) -> int:
-        """Return how many from here on are not done, up to so many."""
+    def _next_done(self) -> int:
+        """Return the first number from here on that is done."""
         with self._cursor._in_use() as cursor:
-            done = int(lib.mm_spool_cursor_next_done(cursor, self._seq))
-        return min(most, done - self._seq)
+            return int(lib.mm_spool_cursor_next_done(cursor, self._seq))
+
+    def _took(self, rows: Any) -> None:
+        first = self._seq
+        super()._took(rows)
+        with self._cursor._in_use() as cursor:
+            lib.mm_spool_cursor_compacted(cursor, rows, first, self._seq)
+
+    def _passed(self, first: int, last: int) -> None:
+        with self._cursor._in_use() as cursor:
+            lib.mm_spool_cursor_compacted(cursor, ffi.NULL, first, last + 1)
 
     def _skipped(self, some: bool) -> bool:
         """Go on to what is not done; false: what was removed is told of, with the next call."""

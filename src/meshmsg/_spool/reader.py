@@ -27,7 +27,7 @@ from meshmsg._binding.core import (
     to_ms,
 )
 from meshmsg._binding.errors import ClosedError, SpoolCorruptError, SpoolTrimmedError
-from meshmsg._spool.arguments import whole
+from meshmsg._spool.arguments import SEQ_MAX, whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
 from meshmsg._spool.held import Held
 from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
@@ -51,6 +51,8 @@ class SpoolReader:
 
     _key = 0
     """Of it, among the readers of its spool; 0: it was not opened."""
+    _below = SEQ_MAX
+    """Batches have numbers below that one."""
 
     def __init__(self, spool: Held, seq: int) -> None:
         self._spool = spool
@@ -167,28 +169,43 @@ class SpoolReader:
         while True:
             with self._in_use() as pointer:
                 self._give_back()
-                run = self._run(most, bool(gaps))
+                run, below = self._run(most, bool(gaps))
                 wait = 0 if gaps else to_ms(left_of(deadline))
                 rc = 0
                 if run:
                     rc = int(
                         lib.mm_spool_rows_read(
-                            pointer, run, size, wait, SLICE_MS, self._goes_on, out
+                            pointer, below, run, size, wait, SLICE_MS, self._goes_on, out
                         )
                     )
                     self._ready = False
                 if rc == 1:
                     batch = SpoolBatch(out[0], gaps, seq=self._seq)
-                    self._seq = batch.last_seq + 1
+                    self._took(out[0])
                     return batch
+                self._pass()
                 if rc == 0:
                     return SpoolBatch(lib.mm_spool_rows_none(), gaps, seq=self._seq)
                 if rc != EINTR:
                     self._amiss(rc, gaps)
 
-    def _run(self, most: int, some: bool) -> int:
-        """Go on to what is to be read, and return how many in a row may be, at most."""
-        return most
+    def _run(self, most: int, some: bool) -> tuple[int, int]:
+        """Go on to what is to be read: how many may be, at most, and below which number."""
+        return most if self._seq < self._below else 0, self._below
+
+    def _took(self, rows: Any) -> None:
+        """Rows were read, and what compaction removed behind them is passed."""
+        self._seq = int(lib.mm_spool_reader_seq(self._pointer))
+
+    def _pass(self) -> None:
+        """What compaction removed was passed: go on with what is next."""
+        seq = int(lib.mm_spool_reader_seq(self._pointer))
+        if seq > self._seq:
+            self._passed(self._seq, seq - 1)
+            self._seq = seq
+
+    def _passed(self, first: int, last: int) -> None:
+        """Those numbers are not there any more."""
 
     def _give_back(self) -> None:
         """What an iteration made and did not give out is read again."""
@@ -208,6 +225,7 @@ class SpoolReader:
     def _load(self, got: list[SpoolMessage | SpoolGap], ms: int) -> bool:
         """Have a batch ready, or a gap in what was got; false: there is neither, for now."""
         rc = int(lib.mm_spool_reader_load(self._pointer, ms, SLICE_MS, self._goes_on))
+        self._pass()
         if rc in (0, EINTR):
             return False
         self._ready = rc == 1
@@ -241,16 +259,17 @@ class SpoolReader:
             )
         self._spool._raise_for(rc, f"reading message {self._seq}")
 
-    def _take(self, got: list[SpoolMessage | SpoolGap], most: int) -> None:
+    def _take(self, got: list[SpoolMessage | SpoolGap], most: int, below: int = SEQ_MAX) -> None:
         before = len(got)
         self._ready = False  # until it is known that there is more
         try:
-            rc = int(native.spool_take(self._address, SpoolMessage, got, most))
+            rc = int(native.spool_take(self._address, SpoolMessage, got, most, below))
         finally:
             if len(got) > before:
                 last = got[-1]
                 assert isinstance(last, SpoolMessage)
                 self._seq = last.seq + 1
+                self._pass()
         self._ready = rc == 1
         self._spool._raise_for(rc, f"reading message {self._seq}")
 

@@ -21,13 +21,18 @@ from meshmsg._binding.errors import (
 )
 from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
+    COMPACT_RATIO,
+    TOMBSTONE_AGE,
     age_ms,
     choice,
+    compact_ppm,
     cursor_names,
     flag,
     folder,
+    segment_age_ms,
     sizes,
     sync_ms,
+    tombstone_ms,
     whole,
 )
 from meshmsg._spool.arrow import append_batch
@@ -90,6 +95,13 @@ class Spool(Kept):
         sync_every: Seconds between syncs for "os" and "buffered".
         remote: Also on a file system of another machine, whose locks and syncs are only as good as
             that one's.
+        segment_age: Seconds: a file takes no more once its first message is older, so that
+            `max_age` and compaction get at it. None: it is written until it is full.
+        compact: Compact by itself (`compact()`), beside its other work.
+        compact_ratio: When: once so much of the bytes of its sealed files came since the last time;
+            above 0, to 1.
+        tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
+            behind the compaction that took what it deletes; 0: it goes with that.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
@@ -112,6 +124,10 @@ class Spool(Kept):
         on_corruption: Literal["fail", "gap"] = "fail",
         sync_every: float = 0.1,
         remote: bool = False,
+        segment_age: float | None = None,
+        compact: bool = False,
+        compact_ratio: float = COMPACT_RATIO,
+        tombstone_age: float = TOMBSTONE_AGE,
     ) -> None:
         gaps = choice("on_corruption", on_corruption, _CORRUPTION) == "gap"
         super().__init__(folder(path), gaps)
@@ -123,7 +139,9 @@ class Spool(Kept):
         opts.file_bytes, opts.max_bytes = sizes(segment_bytes, max_bytes)
         opts.max_messages = 0 if max_messages is None else whole("max_messages", max_messages, 1)
         opts.sync_every_ms = sync_ms(sync_every)
-        opts.max_age_ms = age_ms(max_age)
+        opts.max_age_ms, opts.segment_age_ms = age_ms(max_age), segment_age_ms(segment_age)
+        opts.compact_ppm = compact_ppm(compact, compact_ratio)
+        opts.tombstone_age_ms = tombstone_ms(tombstone_age)
         names = [ffi.new("char[]", name.encode()) for name in cursor_names(until_acked_by)]
         acked_by = ffi.new("char *[]", names)
         opts.acked_by, opts.acked_by_count = acked_by, len(names)

@@ -33,6 +33,11 @@ class SpoolInfo:
         expired, expired_files: Messages that went as they were too old (`max_age`), and files,
             since it was opened.
         acked, acked_files: Those that went as all were done with them (`until_acked_by`).
+        clean_seq: No two messages up to it have one key: compaction has been there; 0: nowhere.
+        compactions: How many are over, since it was opened.
+        compacted, compacted_files: Messages that those took, and files that they wrote anew, or
+            made one of.
+        compaction_failed: The last one ended with an error: no room, no memory, the disk.
         clock_jumps: Times that the system's clock was set by more than an hour, since it was
             opened. Then half of what was there is kept for as long as `max_age` says.
     """
@@ -57,6 +62,35 @@ class SpoolInfo:
     acked: int
     acked_files: int
     clock_jumps: int
+    clean_seq: int
+    compactions: int
+    compacted: int
+    compacted_files: int
+    compaction_failed: bool
+
+
+@dataclass(frozen=True)
+class SpoolCompaction:
+    """What a compaction of a spool came to.
+
+    Attributes:
+        messages: How many went: of each key all but the last, and old tombstones.
+        tombstones: How many of those were tombstones whose time was over.
+        files: Segment files that were written anew.
+        merged_files: Those that went into another, as little was left of them.
+        held_files: Those that were left alone: a lease, or a Push that has not delivered all of
+            them, holds the first of them. The one that is written is not counted.
+        skipped_files: Those that cannot be read to their end, and were left as they are.
+        bytes: What it took less of the disk.
+    """
+
+    messages: int
+    tombstones: int
+    files: int
+    merged_files: int
+    held_files: int
+    skipped_files: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -103,4 +137,9 @@ def info_of(out: Any) -> SpoolInfo:
         acked=int(out.acked_messages),
         acked_files=int(out.acked_files),
         clock_jumps=int(out.clock_jumps),
+        clean_seq=int(out.clean_seq),
+        compactions=int(out.compactions),
+        compacted=int(out.compacted_messages),
+        compacted_files=int(out.compacted_files),
+        compaction_failed=bool(out.compaction_failed),
     )

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from meshmsg._binding.core import to_ms
 from meshmsg._spool.arguments import cursor_name, lease_ms, whole
 from meshmsg._spool.cursor import SpoolCursorInfo, Start, start_of
+from meshmsg._spool.told import SpoolCompaction
 from meshmsg.aio._spool.cursor import SpoolCursor, SpoolLease
 from meshmsg.aio._spool.waits import Waits
 
@@ -106,6 +108,27 @@ class Kept(Waits):
         whole("from_seq", from_seq, 1)
         lease_ms(ttl)
         return await self._in_thread(lambda: SpoolLease(self, name, from_seq, ttl))
+
+    async def compact(self, *, timeout: float | None = None) -> SpoolCompaction:
+        """Take, of the messages of each key, all but the last one from the sealed segment files.
+
+        As of `meshmsg.Spool`; it is done in a thread. Thread-safe: yes. Cancel-safe: it goes on.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever. It goes on behind that.
+
+        Returns:
+            What it came to.
+
+        Raises:
+            TimedOutError, WouldBlockError: It is not done, in time; now.
+            SpoolFullError: The disk has no room for a file to write what stays to; nothing is lost.
+            SpoolFailedError: The disk failed; nothing is lost, and none begins before the spool was
+                opened again.
+            ClosedError: The spool was closed.
+        """
+        to_ms(timeout)
+        return await self._in_thread(lambda: self._spool.compact(timeout=timeout))
 
 
 def _unwanted(opening: asyncio.Future[SpoolCursor]) -> None:

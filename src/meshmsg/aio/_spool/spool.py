@@ -17,7 +17,7 @@ from meshmsg._binding.core import EAGAIN
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
-from meshmsg._spool.arguments import whole
+from meshmsg._spool.arguments import COMPACT_RATIO, TOMBSTONE_AGE, whole
 from meshmsg._spool.puts import Put, Run
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
@@ -60,6 +60,12 @@ class Spool(Kept):
         on_corruption: "fail" or "gap".
         sync_every: Seconds between syncs for "os" and "buffered".
         remote: Also on a file system of another machine.
+        segment_age: Seconds: a file takes no more once its first message is older.
+        compact: Compact by itself (`compact()`), beside its other work.
+        compact_ratio: When: once so much of the bytes of its sealed files came since the last time;
+            above 0, to 1.
+        tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
+            behind the compaction that took what it deletes; 0: it goes with that.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
@@ -82,6 +88,10 @@ class Spool(Kept):
         on_corruption: Literal["fail", "gap"] = "fail",
         sync_every: float = 0.1,
         remote: bool = False,
+        segment_age: float | None = None,
+        compact: bool = False,
+        compact_ratio: float = COMPACT_RATIO,
+        tombstone_age: float = TOMBSTONE_AGE,
     ) -> None:
         self._spool = threads.Spool(
             path,
@@ -95,6 +105,10 @@ class Spool(Kept):
             on_corruption=on_corruption,
             sync_every=sync_every,
             remote=remote,
+            segment_age=segment_age,
+            compact=compact,
+            compact_ratio=compact_ratio,
+            tombstone_age=tombstone_age,
         )
         self.path: str = self._spool.path
         """The folder."""
