@@ -28,6 +28,14 @@ mmi_api_confirms(const mmi_socket *s)
     return s->host.back != NULL && (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0;
 }
 
+/* Has it no endpoint and no peer yet? */
+static inline bool
+mmi_api_is_fresh(const mmi_socket *s)
+{
+    return mmi_list_empty(&s->links) && mmi_list_empty(&s->dialers) &&
+           mmi_list_empty(&s->listeners);
+}
+
 /* All connections of a socket from now on.  MM_ESTATE: it has endpoints; MM_ENOMEM. */
 /* Of a socket without an endpoint yet; else MM_ESTATE.  MM_ENOMEM. */
 int mmi_api_keep(mmi_socket *s, const void *config, size_t size, const void **kept);

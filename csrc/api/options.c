@@ -85,6 +85,12 @@ mmi_api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
         return false;
     }
     bool acks = (o->flags & MM_OPT_ACK_MANUAL) != 0 || o->prefetch > 0;
+    const uint32_t grouped = MM_OPT_GROUP | MM_OPT_CONFLATE | MM_OPT_CONFLATE_TOPIC | MM_OPT_REPLAY;
+    bool group = (o->flags & MM_OPT_GROUP) != 0, subscribes = role->wants != NULL;
+    if ((group && (!subscribes || (o->flags & grouped) != MM_OPT_GROUP)) ||
+        (!group && (o->flags & MM_OPT_REQUIRE_GROUP) != 0) || (acks && subscribes && !group)) {
+        return false;
+    }
     if (!options_of_push(role, o) || (acks && !role->acks) || o->prefetch > MM_PREFETCH_MAX ||
         ((o->flags & MM_OPT_REQUIRE_HEADERS) != 0 && role->send == NULL) ||
         ((o->flags & MM_OPT_REPLAY) != 0 && role->wants == NULL) ||

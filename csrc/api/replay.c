@@ -17,6 +17,7 @@ static void
 replay_unref(mm_replay *r)
 {
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1) {
+        pthread_mutex_destroy(&r->tending);
         pthread_mutex_destroy(&r->lock);
         mmi_free(r);
     }
@@ -82,17 +83,21 @@ replay_failed(void *arg)
 }
 
 static void
+replay_group_begun(void *arg)
+{
+    mm_replay *r = arg;
+    pthread_mutex_lock(&r->lock);
+    r->groups_due = true;
+    if (r->shared != NULL) {
+        mmi_spool_shared_wake(r->shared);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void
 replay_gone_from(void *arg)
 {
     replay_unref(arg);
-}
-
-/* Has it no endpoint and no peer yet? */
-static bool
-replay_is_fresh(const mmi_socket *s)
-{
-    return mmi_list_empty(&s->links) && mmi_list_empty(&s->dialers) &&
-           mmi_list_empty(&s->listeners);
 }
 
 static int
@@ -105,7 +110,7 @@ replay_attach(mm_replay *r)
     }
     mmi_replays *all = s->host.replays;
     rc = all == NULL                                     ? MM_ENOTSUP
-         : replay_is_fresh(s) && all->source.arg == NULL ? MM_OK
+         : mmi_api_is_fresh(s) && all->source.arg == NULL ? MM_OK
                                                          : MM_ESTATE;
     if (rc == MM_OK) {
         memcpy(s->producer, r->shared->spool.uuid, sizeof s->producer);
@@ -115,6 +120,7 @@ replay_attach(mm_replay *r)
                                            .end = replay_end,
                                            .left = replay_left,
                                            .failed = replay_failed,
+                                           .group = replay_group_begun,
                                            .gone = replay_gone_from };
         atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
         mmi_replay_say(s);
@@ -122,18 +128,34 @@ replay_attach(mm_replay *r)
     return mmi_api_leave(s, rc);
 }
 
-int
-mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
+/* NULL: no memory. */
+static mm_replay *
+replay_new(mm_handle socket, mmi_spool_shared *shared)
 {
-    mmi_spool_shared *shared = &spool->shared;
     mm_replay *r = mmi_alloc(sizeof *r);
     if (r == NULL || pthread_mutex_init(&r->lock, NULL) != 0) {
         mmi_free(r);
-        return MM_ENOMEM;
+        return NULL;
+    }
+    if (pthread_mutex_init(&r->tending, NULL) != 0) {
+        pthread_mutex_destroy(&r->lock);
+        mmi_free(r);
+        return NULL;
     }
     r->refs = 1;
     r->socket = socket;
     r->shared = shared;
+    return r;
+}
+
+int
+mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
+{
+    mmi_spool_shared *shared = &spool->shared;
+    mm_replay *r = replay_new(socket, shared);
+    if (r == NULL) {
+        return MM_ENOMEM;
+    }
     pthread_mutex_lock(&shared->lock);
     r->epoch = shared->spool.epoch;
     r->published = mmi_spool_visible(&shared->spool); /* live is what is put from now on */
@@ -174,6 +196,7 @@ mm_replay_close(mm_replay *r)
     if (r->thread != NULL) {
         mmi_thread_join(r->thread);
     }
+    mmi_groups_end(r);
     mmi_spool_reader_close(&r->reader);
     pthread_mutex_lock(&r->lock);
     r->shared = NULL;
@@ -208,7 +231,7 @@ mm_sub_replay(mm_handle socket, uint32_t kind, uint64_t value)
     }
     if ((s->opts.flags & MM_OPT_REPLAY) == 0) {
         rc = MM_ENOTSUP;
-    } else if (!replay_is_fresh(s) || s->resume != NULL) {
+    } else if (!mmi_api_is_fresh(s) || s->resume != NULL) {
         rc = MM_ESTATE;
     } else if ((s->resume = mmi_alloc(sizeof *s->resume)) == NULL) {
         rc = MM_ENOMEM;

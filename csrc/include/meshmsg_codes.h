@@ -87,6 +87,7 @@ typedef enum mm_reason {
     MM_REASON_TLS_EXPECTED, MM_REASON_PLAINTEXT,   /* only this endpoint speaks TLS; only the peer does */
     MM_REASON_FEATURE,         /* it cannot do what is required of peers (MM_OPT_REQUIRE_) */
     MM_REASON_SPOOL,           /* what it asked for is harmed in the spool */
+    MM_REASON_GROUP,           /* it may not be a member of its group: other topics, or too many groups */
     MM_REASON_COUNT
 } mm_reason;
 
@@ -124,6 +125,7 @@ enum {
     /* Peers that cannot are refused: acks, with MM_OPT_AT_LEAST_ONCE; what goes with a message, of who sends. */
     MM_OPT_REQUIRE_ACKS = 4096, MM_OPT_REQUIRE_HEADERS = 8192,
     MM_OPT_REPLAY = 16384, MM_OPT_REQUIRE_REPLAY = 32768, /* SUB: for mm_sub_replay; and of who has no spool */
+    MM_OPT_GROUP = 65536, MM_OPT_REQUIRE_GROUP = 131072,  /* SUB: for mm_sub_group; and of who keeps no groups */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536, MM_PRIORITIES_MAX = 10
 };

@@ -17,6 +17,17 @@ from meshmsg._spool.held import SLICE_MS
 from meshmsg._spool.spool import Spool
 
 _IN_A_ROW: int = lib.MM_SPOOL_IN_A_ROW
+_GROUP_COUNTS = (
+    "members",
+    "unacked",
+    "acked",
+    "redelivered",
+    "unwanted",
+    "removed",
+    "harmed",
+    "expired",
+    "attempts",
+)
 
 
 def put_frames(
@@ -202,3 +213,26 @@ class Replay(Feed):
 
     def _open(self, handle: int, pointer: Any, cursor: str, out: Any) -> int:
         return int(lib.mm_replay_open(handle, pointer, out))
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Return what the core knows of the groups that somebody was in."""
+        out = ffi.new("mm_group_info[]", lib.MM_GROUPS_MAX)
+        count = ffi.new("uint32_t *")
+        with self._spool._in_use():
+            rc = int(lib.mm_replay_groups(self._own(), out, lib.MM_GROUPS_MAX, count))
+            self._spool._raise_for(rc, "listing groups")
+        found = []
+        for info in out[0 : min(count[0], lib.MM_GROUPS_MAX)]:
+            one = {name: int(getattr(info, name)) for name in _GROUP_COUNTS}
+            found.append({"name": ffi.string(info.name).decode(), **one})
+        return found
+
+    def seek_group(self, name: str, seq: int) -> int:
+        """Have a group go on elsewhere; the code of it."""
+        with self._spool._in_use():
+            return int(lib.mm_group_seek(self._own(), name.encode(), seq))
+
+    def forget_group(self, name: str) -> int:
+        """Forget a group; the code of it."""
+        with self._spool._in_use():
+            return int(lib.mm_group_forget(self._own(), name.encode()))

@@ -16,6 +16,7 @@ from meshmsg._binding.message import Message, Request
 from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg._sync.batches import recv_batch
+from meshmsg._sync.groups import forget_group, groups, seek_group
 from meshmsg._sync.publishing import send as publish
 from meshmsg._sync.publishing import send_frames as publish_frames
 from meshmsg._sync.publishing import wait_for_subscribed, wait_for_subscribers
@@ -77,6 +78,9 @@ class Pub(topics.PubForm, Socket[Message]):
     send_batch = send_batch
     drain = drain
     wait_for_subscribers = wait_for_subscribers
+    groups = groups
+    seek_group = seek_group
+    forget_group = forget_group
 
 
 class XPub(topics.XPubForm, Socket[Message]):

@@ -20,6 +20,7 @@ from meshmsg._roles import forms, questions, topics
 from meshmsg.aio._batches import recv_batch
 from meshmsg.aio._finishing import wait_for_finished
 from meshmsg.aio._publishing import publish_on, wait_for_subscribed, wait_for_subscribers
+from meshmsg.aio._groups import forget_group, groups, seek_group
 from meshmsg.aio._publishing import send as publish
 from meshmsg.aio._publishing import send_frames as publish_frames
 from meshmsg.aio._receipts import send as send_with_receipt
@@ -84,6 +85,9 @@ class Pub(topics.PubForm, Socket[Message]):
     send_batch = send_batch
     drain = drain
     wait_for_subscribers = wait_for_subscribers
+    groups = groups
+    seek_group = seek_group
+    forget_group = forget_group
 
 
 class XPub(topics.XPubForm, Socket[Message]):
