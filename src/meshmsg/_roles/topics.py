@@ -19,7 +19,9 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import NUMBERED, TOPICAL, Message
 from meshmsg._delivery.grouped import check_member, join_group
 from meshmsg._delivery.leases import Ack, ack_flags, check_prefetch, leased_form
+from meshmsg._delivery.dead_letters import check_attempts
 from meshmsg._delivery.replaying import ask_replay, replay_of
+from meshmsg._delivery.pushing import check_ack_timeout
 from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
@@ -160,6 +162,11 @@ class PubForm(Inbox[Message]):
             `overflow` of this socket is about other subscribers, and waits in no call. Those of a
             `Sub(group=...)` share what is published. A spool has one socket. Close the Pub before
             its spool.
+        max_attempts: Of its groups: how often a message is handed out before it is dropped, and
+            counted (`groups`); None: no limit. A member that closes in order does not count.
+        ack_timeout: Of its groups: seconds that a member may have a message without acknowledging
+            it, or saying that it works on it (`message.extend()`); then it goes to another one,
+            which counts as an attempt. None: as long as its connection lives.
     """
 
     _role: ClassVar[int] = lib.MM_PUB
@@ -174,13 +181,23 @@ class PubForm(Inbox[Message]):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         spool: AnySpool | None = None,
+        max_attempts: int | None = None,
+        ack_timeout: float | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
         check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        numbers = {
+            "max_attempts": check_attempts(max_attempts),
+            "ack_timeout_ms": check_ack_timeout(ack_timeout),
+        }
+        if spool is None and any(numbers.values()):
+            raise UsageError(
+                "max_attempts and ack_timeout are for the groups of a Pub, which has a spool="
+            )
         self._spool_given = spool
-        self._open(options, engine, bind, connect)
+        self._open(options, engine, bind, connect, numbers=numbers)
 
     def _opened(self) -> None:
         super()._opened()
