@@ -316,12 +316,10 @@ mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     return rc;
 }
 
-void
-mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
-                                mmi_spool_cursor_info *out)
+static void
+cursor_inspect(const mmi_spool_shared *h, const mmi_cursor *cursor, int failed,
+               mmi_spool_cursor_info *out)
 {
-    pthread_mutex_lock(&h->lock);
-    const mmi_cursor *cursor = &c->cursor;
     uint64_t visible = mmi_spool_visible(&h->spool), done = cursor->floor + cursor->above;
     *out = (mmi_spool_cursor_info){ .floor = cursor->floor,
                                     .saved_floor = cursor->saved_floor,
@@ -330,8 +328,38 @@ mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
                                     .unsaved = cursor->unsaved,
                                     .missed = cursor->missed,
                                     .ahead = cursor->ahead,
-                                    .failed = c->failed };
+                                    .failed = failed };
+}
+
+void
+mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
+                                mmi_spool_cursor_info *out)
+{
+    pthread_mutex_lock(&h->lock);
+    cursor_inspect(h, &c->cursor, c->failed, out);
     pthread_mutex_unlock(&h->lock);
+}
+
+int
+mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cursor_info *out)
+{
+    mmi_cursor look;
+    pthread_mutex_lock(&h->lock);
+    const mmi_spool_cursor *c = cursors_still(h, name);
+    const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool),
+                                     h->spool.last_seq };
+    if (c != NULL) {
+        cursor_inspect(h, &c->cursor, c->failed, out);
+    }
+    pthread_mutex_unlock(&h->lock);
+    int rc = c == NULL ? mmi_cursor_look(&look, &h->files, h->dir, name, &spool) : MM_ENOENT;
+    if (rc == MM_OK) {
+        pthread_mutex_lock(&h->lock);
+        cursor_inspect(h, &look, MM_OK, out);
+        pthread_mutex_unlock(&h->lock);
+        mmi_cursor_close(&look);
+    }
+    return c == NULL ? rc : MM_OK;
 }
 
 int

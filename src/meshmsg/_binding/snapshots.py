@@ -149,6 +149,8 @@ class Reason(IntEnum):
             and what to do.
         SPOOL: What the subscriber asked for is harmed in the publisher's spool, which does not
             pass over it (`on_corruption`); `detail` says which messages.
+        GROUP: It may not be a member of its group at this publisher: the members there have other
+            topics, its topics changed, or there are too many groups.
     """
 
     NONE = 0
@@ -194,6 +196,7 @@ class Reason(IntEnum):
     PLAINTEXT = 40
     FEATURE = 41
     SPOOL = 42
+    GROUP = 43
 
 
 _explain(EventKind)

@@ -10,11 +10,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EAGAIN, lib
+from meshmsg._binding.core import EAGAIN, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
 from meshmsg._delivery.leases import Ack
 from meshmsg._socket.base import SocketBase
-from meshmsg._spool.cursor import Start, first_and_last, start_of, trimmed
+from meshmsg._spool.cursor import (
+    SpoolCursorInfo,
+    Start,
+    first_and_last,
+    names_of,
+    start_of,
+    trimmed,
+)
+from meshmsg._spool.spool import Spool
 
 if TYPE_CHECKING:
     from meshmsg._delivery.spooled import Published
@@ -129,13 +137,26 @@ def published_of(pub: Any) -> Published:
     return spooled
 
 
+def _looked(spool: Spool, name: str) -> SpoolCursorInfo | None:
+    """Look at a cursor without opening it; None: it was removed meanwhile."""
+    out = ffi.new("mm_spool_cursor_info *")
+    with spool._in_use() as pointer:
+        rc = int(lib.mm_spool_cursor_look(pointer, name.encode(), out))
+    if rc == lib.MM_ENOENT:
+        return None
+    if rc in (lib.MM_EPROTO, lib.MM_ENOTSUP):
+        return SpoolCursorInfo(name, None, None)
+    spool._raise_for(rc, f"looking at the cursor {name!r}")
+    return SpoolCursorInfo(name, int(out.floor), int(out.left))
+
+
 def groups_of(published: Published) -> list[GroupInfo]:
     """List the groups; waits for the disk."""
     active = {one["name"]: one for one in published.feed.groups()}
     kept = {
-        info.name[len(PREFIX) :]: info
-        for info in published.spool.cursors()
-        if info.name.startswith(PREFIX)
+        name[len(PREFIX) :]: info
+        for name in names_of(published.spool, lib.mm_spool_cursor_names)
+        if name.startswith(PREFIX) and (info := _looked(published.spool, name)) is not None
     }
     found = []
     for name in sorted({*active, *kept}):
