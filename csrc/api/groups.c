@@ -1,10 +1,10 @@
 /*
- * api/groups.c: the groups of a PUB whose messages are in a spool: each is fed once it has begun, from its
- * cursor of the spool; looked at, moved, forgotten.
+ * api/groups.c: the groups of a PUB whose messages are in a spool: each is fed once it has begun,
+ * from its cursor of the spool; looked at, moved, forgotten.
  *
  * Not here: its members and messages (role/group.c), the thread that feeds it (api/feed_run.c).
- * Law: `tending` is held while a group is opened or moved, so neither sees the other half done.  A group
- * is moved only while nobody is in it: its socket goes, and the next member finds another one.
+ * Law: `tending` is held while a group is opened or moved, so neither sees the other half done.  A
+ * group is moved only while nobody is in it: its socket goes, and the next member finds another.
  */
 #include <stdio.h>
 #include <string.h>

@@ -109,9 +109,9 @@ replay_attach(mm_replay *r)
         return rc;
     }
     mmi_replays *all = s->host.replays;
-    rc = all == NULL                                     ? MM_ENOTSUP
+    rc = all == NULL                                      ? MM_ENOTSUP
          : mmi_api_is_fresh(s) && all->source.arg == NULL ? MM_OK
-                                                         : MM_ESTATE;
+                                                          : MM_ESTATE;
     if (rc == MM_OK) {
         memcpy(s->producer, r->shared->spool.uuid, sizeof s->producer);
         all->next = r->published + 1;
@@ -123,6 +123,7 @@ replay_attach(mm_replay *r)
                                            .group = replay_group_begun,
                                            .gone = replay_gone_from };
         atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+        s->find_group = mmi_group_find;
         mmi_replay_say(s);
     }
     return mmi_api_leave(s, rc);

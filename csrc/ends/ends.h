@@ -24,10 +24,8 @@ void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when
 void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */
 void mmi_socket_cut(mmi_socket *s); /* and what the peer has not read, too: the engine goes */
 
-/* ends/group.c.  As mmi_socket_ends has it. */
+/* ends/group.c.  As mmi_socket has it (find_group). */
 int mmi_group_find(mmi_socket *home, const char *name, mmi_socket **out) MMI_WARN_UNUSED;
-void mmi_group_leave(mmi_socket *s);   /* it is closed: if it is a group, it is none of its PUB any more */
-void mmi_group_free(mmi_socket *s);    /* likewise, as its memory goes */
 
 /* ends/expire.c.  The timer of messages that expire fired. */
 void mmi_socket_expire(mmi_socket *s);

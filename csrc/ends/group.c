@@ -1,6 +1,6 @@
 /*
- * ends/group.c: the groups of a PUB: made as their first member comes, and gone with the PUB or as they
- * are closed.
+ * ends/group.c: the groups of a PUB: made as their first member comes, and gone with the PUB or as
+ * they are closed.
  *
  * Not here: what one is (socket/group.h).
  * Law: a PUB has MMI_GROUPS_MAX at most; one that nobody ever began in gives its place to another.
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "ends/ends.h"
-#include "link/link.h"
 #include "queue/replays.h"
 #include "socket/group.h"
 
@@ -103,29 +102,4 @@ mmi_group_find(mmi_socket *home, const char *name, mmi_socket **out)
     }
     int rc = group_place(home);
     return rc == MM_OK ? group_make(home, name, out) : rc;
-}
-
-void
-mmi_group_leave(mmi_socket *s)
-{
-    if (s->group == NULL) {
-        return;
-    }
-    mmi_list_rm(&s->group->node);
-    MMI_LIST_EACH (&s->links, node, after) { /* nobody tells them any more that it is gone */
-        MMI_CONTAINER_OF(node, mmi_link, node)->listener = NULL;
-    }
-}
-
-void
-mmi_group_free(mmi_socket *s)
-{
-    if (s->group != NULL) {
-        mmi_socket *home = s->group->home;
-        home->behind--;
-        if (home->closing) {
-            mmi_socket_touch(home);   /* it may have waited for that */
-        }
-        mmi_free(s->group);
-    }
 }

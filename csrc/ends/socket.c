@@ -15,7 +15,6 @@ static const mmi_socket_ends socket_ends = {
     .stopped = mmi_socket_stopped,
     .ended = mmi_socket_ended,
     .link_ended = mmi_dialer_link_ended,
-    .group = mmi_group_find,
 };
 
 static mmi_socket *
@@ -44,9 +43,9 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
             s->producer[i] = (uint8_t)mmi_engine_random(e);
         }
     }
-    mmi_list *lists[] = { &s->node,      &s->touched, &s->deferring, &s->dialers, &s->told,
-                          &s->listeners, &s->links,   &s->waiters,   &s->watches, &s->stop_ended,
-                          &s->groups };
+    mmi_list *lists[] = { &s->node,    &s->touched, &s->deferring, &s->dialers,
+                          &s->told,    &s->groups,  &s->listeners, &s->links,
+                          &s->waiters, &s->watches, &s->stop_ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -128,6 +127,32 @@ socket_begin_end(mmi_socket *s)
     mmi_ended_begin(s, endpoint);
 }
 
+/* If it is a group, it is none of its PUB any more. */
+static void
+socket_leave_home(mmi_socket *s)
+{
+    if (s->group == NULL) {
+        return;
+    }
+    mmi_list_rm(&s->group->node);
+    MMI_LIST_EACH (&s->links, node, after) { /* nobody tells them any more that it is gone */
+        MMI_CONTAINER_OF(node, mmi_link, node)->listener = NULL;
+    }
+}
+
+static void
+socket_free_group(mmi_socket *s)
+{
+    if (s->group != NULL) {
+        mmi_socket *home = s->group->home;
+        home->behind--;
+        if (home->closing) {
+            mmi_socket_touch(home); /* it may have waited for that */
+        }
+        mmi_free(s->group);
+    }
+}
+
 void
 mmi_socket_close(mmi_socket *s)
 {
@@ -147,7 +172,7 @@ mmi_socket_close(mmi_socket *s)
     MMI_LIST_EACH (&s->groups, node, after) {
         mmi_socket_close(mmi_group_of(node)->socket);
     }
-    mmi_group_leave(s);
+    socket_leave_home(s);
     MMI_LIST_EACH (&s->links, node, after) {
         mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
     }
@@ -231,7 +256,7 @@ mmi_socket_reap(mmi_socket *s)
     if (s->group == NULL && s->outer != NULL && s->outer->forget != NULL) {
         s->outer->forget((void *)s->outer_config);
     }
-    mmi_group_free(s);
+    socket_free_group(s);
     mmi_free(s);
 }
 

@@ -176,7 +176,8 @@ become_member(mmi_link *link)
 {
     mmi_socket *group, *s = link->socket;
     char detail[MM_DETAIL_MAX + 1];
-    int rc = link->group[0] != '\0' ? s->ends->group(s, link->group, &group) : MM_ENOTSUP;
+    bool asks = link->group[0] != '\0' && s->find_group != NULL;
+    int rc = asks ? s->find_group(s, link->group, &group) : MM_ENOTSUP;
     if (rc == MM_ENOTSUP) {
         return true; /* it gets what others get, and knows that */
     }

@@ -1,6 +1,6 @@
 /*
- * link/member.c: members of a group at a publisher (socket/group.h): one says its group in the handshake,
- * its topics as any subscriber, and by its first credit that these are all.
+ * link/member.c: members of a group at a publisher (socket/group.h): one says its group in the
+ * handshake, its topics as any subscriber, and by its first credit that these are all.
  *
  * Not here: whose connection it is from then on (link/become.c), what a group does (role/group.c).
  * Law: the topics of a member stay as they are while it is connected.

@@ -1,10 +1,10 @@
 /*
- * group.c: a group of subscribers at a PUB whose messages are in a spool: each message goes to one of
- * its members, that one which has its key, or without a key its topic.
+ * group.c: a group of subscribers at a PUB whose messages are in a spool: each message goes to one
+ * of its members, that one which has its key, or without a key its topic.
  *
- * No user opens one: it is a socket behind its PUB (socket/group.h), which a feed gives the messages
- * of the spool (api/feed.h).  All members ask for the same topics, and the first one decides while
- * nobody else is in it.  What is of none of them is done without being handed out.
+ * No user opens one: it is a socket behind its PUB (socket/group.h), which a feed gives the
+ * messages of the spool (api/feed.h).  All members ask for the same topics, and the first one
+ * decides while nobody else is in it.  What is of none of them is done without being handed out.
  * Not here: who becomes a member (link/become.c), where the group is in the spool (api/groups.c).
  * Law: all sending is queue/backlog.c's; a peer that has not begun gets nothing.
  */
@@ -23,7 +23,7 @@ typedef struct group_sock {
 
 typedef struct group_pipe {
     mmi_lane lane;
-    mmi_radix *asked;          /* until it has begun: what it asks for; it is the one subscriber */
+    mmi_radix *asked; /* until it has begun: what it asks for; it is the one subscriber */
     bool begun;
 } group_pipe;
 

@@ -19,7 +19,7 @@ typedef struct sub_sock {
     mmi_radix topics;          /* ours; the one subscriber is the sock */
     mmi_conflate newest;       /* SUB that conflates: instead of fq    */
     bool filters;              /* SUB                                  */
-    bool member;               /* of a group: its topics stay, so what comes is wanted, or was when it was sent */
+    bool member;               /* of a group: its topics stay          */
 } sub_sock;
 
 typedef struct sub_pipe {

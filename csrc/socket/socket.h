@@ -64,9 +64,6 @@ typedef struct mmi_socket_ends {
     bool (*stopped)(const struct mmi_socket *s);   /* it stops receiving: all that comes has come */
     bool (*ended)(const struct mmi_socket *s);     /* those who send to it have sent all */
     void (*link_ended)(struct mmi_dialer *d, uint64_t lived_ns, int reason);   /* dial again */
-    /* The group of that name at a PUB, which is made if need be.  MM_ENOTSUP: it keeps none; MM_ESTATE: there are too
-     * many; MM_ENOMEM. */
-    int (*group)(struct mmi_socket *home, const char *name, struct mmi_socket **out);
 } mmi_socket_ends;
 
 typedef struct mmi_socket {
@@ -111,6 +108,9 @@ typedef struct mmi_socket {
     struct mmi_resume *resume;       /* SUB that wants a replay: socket/resume.h; or NULL */
     char member_of[MMI_GROUP_NAME_MAX + 1];   /* SUB: its group at each publisher; "": none */
     struct mmi_group *group;         /* it is one at a PUB: socket/group.h; else NULL */
+    /* PUB that keeps groups, else NULL: the one of that name, which is made if need be.  MM_ENOTSUP: it is closed;
+     * MM_ESTATE: there are too many; MM_ENOMEM. */
+    int (*find_group)(struct mmi_socket *home, const char *name, struct mmi_socket **out);
     mmi_list groups;                 /* PUB: its groups */
     uint32_t behind;                 /* PUB: sockets of its groups that are in memory, also closed ones */
     bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */

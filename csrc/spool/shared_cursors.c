@@ -346,8 +346,7 @@ mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cu
     mmi_cursor look;
     pthread_mutex_lock(&h->lock);
     const mmi_spool_cursor *c = cursors_still(h, name);
-    const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool),
-                                     h->spool.last_seq };
+    const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool), h->spool.last_seq };
     if (c != NULL) {
         cursor_inspect(h, &c->cursor, c->failed, out);
     }

@@ -1,8 +1,9 @@
 /*
- * test_group.c: the role of a group: who is in it, what its topics are, who gets a message, and what is
- * done without being handed out.
+ * test_group.c: the role of a group: who is in it, what its topics are, who gets a message, and
+ * what is done without being handed out.
  *
- * Not here: the balance, lanes and what is taken back (test_push.c, test_route.c), sockets (test_groups.c).
+ * Not here: the balance, lanes and what is taken back (test_push.c, test_route.c), sockets
+ * (test_groups.c).
  */
 #include "fake.h"
 #include "queue/backlog.h"
@@ -31,8 +32,8 @@ gone(void *arg)
 static fake_sock *
 group_of(source *of)
 {
-    fake_sock *s = fake_open_of(&mmi_group_ops, MM_OVERFLOW_BLOCK, 10,
-                                MM_OPT_AT_LEAST_ONCE | MM_OPT_HASH);
+    fake_sock *s =
+        fake_open_of(&mmi_group_ops, MM_OVERFLOW_BLOCK, 10, MM_OPT_AT_LEAST_ONCE | MM_OPT_HASH);
     *of = (source){ { 0 } };
     s->host.back->receipts.source = (mmi_source){ .arg = of, .told = told, .gone = gone };
     return s;

@@ -1,6 +1,6 @@
 /*
- * test_groups.c: a PUB whose messages are in a spool, and its groups: members that come and go while
- * threads put, look, move and forget; and each allocation failing.
+ * test_groups.c: a PUB whose messages are in a spool, and its groups: members that come and go
+ * while threads put, look, move and forget; and each allocation failing.
  *
  * Not here: what Python sees of it (tests/unit/test_groups*.py), the role (test_group.c).  Meant to
  * run under TSan as well.

@@ -80,8 +80,11 @@ def test_messages_of_one_key_keep_their_order_at_one_member(world: World, tmp_pa
 
 
 def test_messages_say_what_they_are(world: World, tmp_path: Path) -> None:
-    """Their topic, their number in the spool, what went with them, how often they were handed out."""
-    with publishing(world, tmp_path / "s") as (_, pub), member(world, pub, topics=["a", "b"]) as sub:
+    """Their topic, their number in the spool, what went with them, the attempt."""
+    with (
+        publishing(world, tmp_path / "s") as (_, pub),
+        member(world, pub, topics=["a", "b"]) as sub,
+    ):
         joined(pub, 1, "a")
         pub.send(b"1", topic="a", key=b"k", headers={"h": "v"})
         pub.send(b"2", topic="c")

@@ -50,10 +50,10 @@ def test_members_have_the_same_topics(world: World, tmp_path: Path) -> None:
                     wait_until(
                         lambda: any(e.reason is mm.Reason.GROUP for e in pub.events()),
                     )
-            put = sent(pub, 10, topics=1)
+            sent(pub, 10, topics=1)
             pub.send(b"x", topic="a")
-            assert bodies(sum(shared([first, same], 1), [])) == [b"x"]
-            assert put
+            of_first, of_same = shared([first, same], 1)
+            assert bodies(of_first + of_same) == [b"x"]
         until(pub, lambda one: one.members == 0)
         with member(world, pub, topics="c") as other:
             joined(pub, 1, "c")
@@ -464,5 +464,3 @@ def test_whoever_ends_at_whatever_moment_nothing_hangs(world: World, tmp_path: P
         stop.set()
         for call in calls:
             call.result()
-
-

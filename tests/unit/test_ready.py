@@ -273,7 +273,10 @@ def test_what_is_watched_goes_by_way_of_the_refill() -> None:
         ((message_class, FullMessage, "way"), "they are None, for requests"),
         ((message_class, None, "peer"), "class is None; it is one of bytes"),
         ((message_class, str, "topic"), "it is one of bytes"),
-        ((message_class, FullMessage, "body"), "'frame', 'topic', 'peer', 'way', 'lease' or 'numbered'"),
+        (
+            (message_class, FullMessage, "body"),
+            "'frame', 'topic', 'peer', 'way', 'lease' or 'numbered'",
+        ),
         ((message_class, FullMessage, 0), "'frame', 'topic', 'peer', 'way', 'lease' or 'numbered'"),
     ],
 )

@@ -1,7 +1,7 @@
 """Groups at a Pub with a spool: what a Sub says to be in one, and what a Pub tells of its own.
 
-Not here: what a group does (csrc/role/group.c, csrc/api/groups.c), waiting (_sync/groups.py,
-aio/_groups.py). Law: checked here, before the socket has an endpoint.
+Not here: what a group does (csrc/role/group.c, csrc/api/groups.c), waiting
+(_sync/publishing.py, aio/_publishing.py). Law: checked here, before the socket has an endpoint.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class GroupInfo:
         floor: All messages of the spool up to this number are done; None: its cursor is harmed.
         lag: How many messages can be read and are not done, whatever their topics; None, likewise.
         unacked: Messages that members have, and did not acknowledge.
-        acked: Messages that a member was done with, since the Pub was opened or the group was moved;
-            so are those below.
+        acked: Messages that a member was done with, since the Pub was opened or the group was
+            moved; so are those below.
         redelivered: Messages that were taken back from a member, for another one.
         unwanted: Messages passed over, as nobody in it subscribed to their topic.
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.

@@ -27,7 +27,8 @@ _ROUTING: dict[str, int] = {
 
 
 class LeasedMessage(FullMessage):
-    """A message of a Pull, or of a Sub in a group, with `ack="manual"`: it is its receiver's until that says it is done."""
+    """A message of a Pull, or of a Sub in a group, with `ack="manual"`: it is its receiver's until
+    that says it is done."""
 
     _pull: Any = None  # a weak reference to the socket; in the class of each
 

@@ -17,11 +17,11 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import NUMBERED, TOPICAL, Message
+from meshmsg._delivery.dead_letters import check_attempts
 from meshmsg._delivery.grouped import check_member, join_group
 from meshmsg._delivery.leases import Ack, ack_flags, check_prefetch, leased_form
-from meshmsg._delivery.dead_letters import check_attempts
-from meshmsg._delivery.replaying import ask_replay, replay_of
 from meshmsg._delivery.pushing import check_ack_timeout
+from meshmsg._delivery.replaying import ask_replay, replay_of
 from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
@@ -69,8 +69,8 @@ def _check_stays(self: SocketBase, rc: int) -> None:
     member = getattr(self, "_member_of", None)
     if rc == lib.MM_ESTATE and member is not None and not self._stops:
         raise UsageError(
-            f"the topics of a member of a group ({member!r}) stay as they are: say them in topics=, "
-            "for all members the same"
+            f"the topics of a member of a group ({member!r}) stay as they are: say them in "
+            "topics=, for all members the same"
         )
 
 

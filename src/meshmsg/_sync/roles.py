@@ -16,10 +16,15 @@ from meshmsg._binding.message import Message, Request
 from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg._sync.batches import recv_batch
-from meshmsg._sync.groups import forget_group, groups, seek_group
+from meshmsg._sync.publishing import (
+    forget_group,
+    groups,
+    seek_group,
+    wait_for_subscribed,
+    wait_for_subscribers,
+)
 from meshmsg._sync.publishing import send as publish
 from meshmsg._sync.publishing import send_frames as publish_frames
-from meshmsg._sync.publishing import wait_for_subscribed, wait_for_subscribers
 from meshmsg._sync.receipts import send as send_with_receipt
 from meshmsg._sync.receipts import send_batch as send_batch_with_receipts
 from meshmsg._sync.receipts import send_frames as send_frames_with_receipt

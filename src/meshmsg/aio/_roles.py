@@ -19,8 +19,14 @@ from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg.aio._batches import recv_batch
 from meshmsg.aio._finishing import wait_for_finished
-from meshmsg.aio._publishing import publish_on, wait_for_subscribed, wait_for_subscribers
-from meshmsg.aio._groups import forget_group, groups, seek_group
+from meshmsg.aio._publishing import (
+    forget_group,
+    groups,
+    publish_on,
+    seek_group,
+    wait_for_subscribed,
+    wait_for_subscribers,
+)
 from meshmsg.aio._publishing import send as publish
 from meshmsg.aio._publishing import send_frames as publish_frames
 from meshmsg.aio._receipts import send as send_with_receipt
