@@ -105,7 +105,7 @@ def test_messages_are_counted_and_say_where_they_are_in_the_spool(tmp_path: Path
         sent(pub, 2, topics=1)
         again = [(b"AGAIN", struct.pack(">QQI", 1, seq, 1)) for seq in (1, 2)]
         assert words(peer, 4) == [again[0], (b"", b"0"), again[1], (b"", b"1")]
-        assert info(pub).unacked == 2
+        until(pub, lambda one: one.unacked == 2)
         peer.send(ack(1, 10))
         assert until(pub, lambda one: one.acked == 1).floor == 1
         peer.socket.close()

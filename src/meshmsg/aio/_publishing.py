@@ -216,8 +216,7 @@ async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
             from now on; or the number of a message.
 
     Raises:
-        UsageError, SpoolTrimmedError, SpoolCorruptError, SpoolFailedError, SpoolFullError,
-            ClosedError, TypeError: As `meshmsg.Pub.seek_group`.
+        UsageError, SpoolError, ClosedError, TypeError: As `meshmsg.Pub.seek_group`.
     """
     group_name(name)
     check_start(start)
