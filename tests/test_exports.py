@@ -27,6 +27,7 @@ WAITING = {
     *("wait_for_peers", "wait_for_subscribers", "send_batch", "recv_batch", "request_frames"),
     "wait_for_finished",
     "wait_for_subscribed",
+    *("groups", "seek_group", "forget_group"),
 }
 """What is awaited in aio; everything else is the same call."""
 
