@@ -251,3 +251,43 @@ def test_a_batch_and_an_iteration_take_messages_of_a_group(world: World, tmp_pat
                 break
         nothing(sub)
         until(pub, lambda one: one.floor == 55)
+
+
+def test_a_member_of_several_publishers_is_in_the_group_of_each(
+    world: World, tmp_path: Path
+) -> None:
+    """Each has a place of its own, and is told what is done of its messages."""
+    with (
+        publishing(world, tmp_path / "a") as (_, one),
+        publishing(world, tmp_path / "b") as (_, two),
+        world.socket("Sub", connect=[one.endpoint, two.endpoint], topics="", group="w") as sub,
+    ):
+        for pub in (one, two):
+            joined(pub, 1)
+        put = sent(one, 30) + sent(two, 20, first=100)
+        assert sorted(bodies(shared([sub], 50)[0])) == sorted(put)
+        nothing(sub)
+        for pub, count in ((one, 30), (two, 20)):
+            assert until(pub, lambda info: info.lag == 0).acked == count
+
+
+def test_what_expires_is_done_and_what_is_for_later_comes_later(
+    world: World, tmp_path: Path
+) -> None:
+    """As of a Push: `ttl=` of the message, `nack(delay=)` of its member."""
+    with publishing(world, tmp_path / "s") as (_, pub):
+        pub.seek_group("w", "earliest")
+        pub.send(b"old", ttl=0.001)
+        pub.send(b"new", ttl=3600.0)
+        with member(world, pub, ack="manual") as sub:
+            message = sub.recv(timeout=WAIT_S)
+            if bytes(message) == b"old":  # it was as quick as that
+                assert message.ack()
+                message = sub.recv(timeout=WAIT_S)
+            assert bytes(message) == b"new"
+            assert message.nack(delay=0.02)
+            again = sub.recv(timeout=WAIT_S)
+            assert (bytes(again), again.attempt, again.seq) == (b"new", 2, message.seq)
+            assert again.ack()
+            one = until(pub, lambda one: one.lag == 0)
+            assert one.expired + one.acked == 2
