@@ -37,10 +37,14 @@ def until(pub: Any, holds: Callable[[Any], bool], name: str = "w") -> Any:
     return info(pub, name)
 
 
-def shared(subs: list[Any], count: int) -> list[list[Any]]:
-    """Receive so many, from whichever has one; what each got, in its order."""
+def shared(subs: list[Any], count: int, *, once: bool = False) -> list[list[Any]]:
+    """Receive so many, from whichever has one; what each got, in its order.
+
+    `once`: each is asked for what it has once, at least.
+    """
     got: list[list[Any]] = [[] for _ in subs]
-    while sum(map(len, got)) < count:
+    while once or sum(map(len, got)) < count:
+        once = False
         for sub, own in zip(subs, got, strict=True):
             try:
                 while True:

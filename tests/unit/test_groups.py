@@ -153,6 +153,7 @@ def test_members_come_and_go_and_nothing_is_lost(world: World, tmp_path: Path) -
     with publishing(world, tmp_path / "s") as (_, pub):
         seen: set[bytes] = set()
         put: list[bytes] = []
+        pub.seek_group("w", "earliest")
         for round_ in range(6):
             subs = [member(world, pub) for _ in range(1 + round_ % 3)]
             put += sent(pub, 100, topics=20, first=round_ * 100)
