@@ -174,6 +174,7 @@ void
 mmi_groups_end(mm_replay *r)
 {
     pthread_mutex_lock(&r->tending);
+    r->ended = true;
     for (size_t i = 0; i < MMI_COUNT_OF(r->groups); i++) {
         if (r->groups[i].feed != NULL) {
             mm_feed_close(r->groups[i].feed);
@@ -253,7 +254,7 @@ mm_group_seek(mm_replay *r, const char *name, uint64_t seq)
     }
     groups_cursor(name, cursor);
     pthread_mutex_lock(&r->tending);
-    int rc = groups_empty(r, name);
+    int rc = r->ended ? MM_ECLOSED : groups_empty(r, name);
     rc = rc == MM_OK ? groups_move(r->shared, cursor, seq) : rc;
     pthread_mutex_unlock(&r->tending);
     return rc;
@@ -268,7 +269,7 @@ mm_group_forget(mm_replay *r, const char *name)
     }
     groups_cursor(name, cursor);
     pthread_mutex_lock(&r->tending);
-    int rc = groups_empty(r, name);
+    int rc = r->ended ? MM_ECLOSED : groups_empty(r, name);
     rc = rc == MM_OK ? mmi_spool_shared_cursor_delete(r->shared, cursor) : rc;
     pthread_mutex_unlock(&r->tending);
     return rc;
@@ -296,7 +297,7 @@ mm_replay_groups(mm_replay *r, mm_group_info *out, uint32_t cap, uint32_t *count
     mmi_socket *s;
     pthread_mutex_lock(&r->tending);
     *count = 0;
-    int rc = mmi_api_enter(r->socket, &s);
+    int rc = r->ended ? MM_ECLOSED : mmi_api_enter(r->socket, &s);
     if (rc == MM_OK) {
         MMI_LIST_EACH (&s->groups, node, after) {
             if ((*count)++ < cap) {

@@ -60,7 +60,8 @@ struct mm_replay {
     replay_slot slots[MM_REPLAY_READERS_MAX];
     bool groups_due;                     /* one is to be fed */
     pthread_mutex_t tending;             /* taken before all others, while a group is opened, moved or looked at */
-    replay_group groups[MM_GROUPS_MAX];  /* whoever is tending has them */
+    bool ended;                          /* no group is opened or moved any more; whoever is tending has it */
+    replay_group groups[MM_GROUPS_MAX];  /* likewise */
 };
 
 void mmi_replay_run(void *arg);          /* api/replay_run.c: the thread */

@@ -17,7 +17,7 @@ import meshmsg as mm
 from tests.support import refcodec as ref
 from tests.support.feeding import UP, World
 from tests.support.grouped import bodies, info, joined, member, sent, shared, until
-from tests.support.pairs import WAIT_S, told
+from tests.support.pairs import WAIT_S, told, wait_until
 from tests.support.rawpeer import RawPeer
 from tests.support.replayed import publishing
 
@@ -232,7 +232,7 @@ def test_who_gives_no_credit_takes_no_part(tmp_path: Path) -> None:
             peer.send(ALL)
             if i % 7:
                 peer.socket.close()
-                told(pub, "closed")
+                wait_until(lambda there=i // 7 + 1: pub.stats().peers == there)
         with member(WORLD, pub) as sub:
             joined(pub, 1)
             pub.send(b"x")

@@ -7,6 +7,7 @@ which first.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -211,14 +212,25 @@ class Replay(Feed):
     _end: Any = lib.mm_replay_close
     _inspect: Any = lib.mm_replay_inspect
 
+    def __init__(self, spool: Spool, handle: int) -> None:
+        self._asking = threading.RLock()
+        """Held while somebody asks about groups, which may wait for the disk; `close` waits."""
+        super().__init__(spool, handle)
+
     def _open(self, handle: int, pointer: Any, cursor: str, out: Any) -> int:
         return int(lib.mm_replay_open(handle, pointer, out))
+
+    def close(self) -> None:
+        """End it; the spool stays open. Again: nothing."""
+        if os.getpid() == self._spool._pid:
+            with self._asking:
+                super().close()
 
     def groups(self) -> list[dict[str, Any]]:
         """Return what the core knows of the groups that somebody was in."""
         out = ffi.new("mm_group_info[]", lib.MM_GROUPS_MAX)
         count = ffi.new("uint32_t *")
-        with self._spool._in_use():
+        with self._spool._in_use(), self._asking:
             rc = int(lib.mm_replay_groups(self._own(), out, lib.MM_GROUPS_MAX, count))
             self._spool._raise_for(rc, "listing groups")
         found = []
@@ -229,10 +241,10 @@ class Replay(Feed):
 
     def seek_group(self, name: str, seq: int) -> int:
         """Have a group go on elsewhere; the code of it."""
-        with self._spool._in_use():
+        with self._spool._in_use(), self._asking:
             return int(lib.mm_group_seek(self._own(), name.encode(), seq))
 
     def forget_group(self, name: str) -> int:
         """Forget a group; the code of it."""
-        with self._spool._in_use():
+        with self._spool._in_use(), self._asking:
             return int(lib.mm_group_forget(self._own(), name.encode()))
