@@ -130,7 +130,10 @@ def published_of(pub: Any) -> Published:
 
     Raises:
         UsageError: It has none.
+        ClosedError: It was closed.
     """
+    if pub.closed:
+        raise pub._error(lib.MM_ECLOSED, "asking for groups")
     spooled: Published | None = pub._spooled
     if spooled is None:
         raise UsageError("this Pub keeps no groups: that is for a Pub with spool=")
