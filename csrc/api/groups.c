@@ -152,10 +152,21 @@ groups_feed(mm_replay *r, const groups_due *due)
     slot->socket = due->socket;
 }
 
+/* Those that have begun are fed, before anybody looks or moves one: whoever was in one, however
+ * briefly, has made it.  MM_ECLOSED. */
+static int
+groups_feed_all(mm_replay *r)
+{
+    groups_due due;
+    while (!r->ended && groups_next(r, &due)) {
+        groups_feed(r, &due);
+    }
+    return r->ended ? MM_ECLOSED : MM_OK;
+}
+
 void
 mmi_groups_tend(mm_replay *r)
 {
-    groups_due due;
     pthread_mutex_lock(&r->lock);
     bool some = r->groups_due;
     r->groups_due = false;
@@ -164,9 +175,7 @@ mmi_groups_tend(mm_replay *r)
         return;
     }
     pthread_mutex_lock(&r->tending);
-    while (groups_next(r, &due)) {
-        groups_feed(r, &due);
-    }
+    (void)groups_feed_all(r);
     pthread_mutex_unlock(&r->tending);
 }
 
@@ -254,7 +263,8 @@ mm_group_seek(mm_replay *r, const char *name, uint64_t seq)
     }
     groups_cursor(name, cursor);
     pthread_mutex_lock(&r->tending);
-    int rc = r->ended ? MM_ECLOSED : groups_empty(r, name);
+    int rc = groups_feed_all(r);
+    rc = rc == MM_OK ? groups_empty(r, name) : rc;
     rc = rc == MM_OK ? groups_move(r->shared, cursor, seq) : rc;
     pthread_mutex_unlock(&r->tending);
     return rc;
@@ -269,7 +279,8 @@ mm_group_forget(mm_replay *r, const char *name)
     }
     groups_cursor(name, cursor);
     pthread_mutex_lock(&r->tending);
-    int rc = r->ended ? MM_ECLOSED : groups_empty(r, name);
+    int rc = groups_feed_all(r);
+    rc = rc == MM_OK ? groups_empty(r, name) : rc;
     rc = rc == MM_OK ? mmi_spool_shared_cursor_delete(r->shared, cursor) : rc;
     pthread_mutex_unlock(&r->tending);
     return rc;
@@ -297,7 +308,8 @@ mm_replay_groups(mm_replay *r, mm_group_info *out, uint32_t cap, uint32_t *count
     mmi_socket *s;
     pthread_mutex_lock(&r->tending);
     *count = 0;
-    int rc = r->ended ? MM_ECLOSED : mmi_api_enter(r->socket, &s);
+    int rc = groups_feed_all(r);
+    rc = rc == MM_OK ? mmi_api_enter(r->socket, &s) : rc;
     if (rc == MM_OK) {
         MMI_LIST_EACH (&s->groups, node, after) {
             if ((*count)++ < cap) {

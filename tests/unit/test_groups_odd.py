@@ -466,3 +466,21 @@ def test_whoever_ends_at_whatever_moment_nothing_hangs(world: World, tmp_path: P
         stop.set()
         for call in calls:
             call.result()
+
+
+def test_whoever_was_in_a_group_however_briefly_has_made_it(world: World, tmp_path: Path) -> None:
+    """It is there for whoever looks, moves or forgets it; what came since then is its."""
+    with publishing(world, tmp_path / "s") as (_, pub):
+        for i in range(20):
+            with member(world, pub, f"g{i}"):
+                joined(pub, 1)
+            wait_until(lambda: pub.stats().peers == 0)
+            if i % 2:
+                pub.forget_group(f"g{i}")
+            else:
+                pub.send(b"x")
+                with pytest.raises(mm.UsageError, match="start is"):
+                    pub.seek_group(f"g{i}", 9999)
+                assert info(pub, f"g{i}").lag == 1
+                pub.forget_group(f"g{i}")
+        assert pub.groups() == []
