@@ -28,6 +28,7 @@ WAITING = {
     "wait_for_finished",
     "wait_for_subscribed",
     "retained",
+    *("groups", "seek_group", "forget_group"),
 }
 """What is awaited in aio; everything else is the same call."""
 

@@ -371,6 +371,8 @@ api_subscribe(mm_handle socket, bool add, const uint8_t *topic, size_t size)
         rc = MM_ENOTSUP;
     } else if (size > s->opts.topic_size_max) {
         rc = MM_EMSGSIZE;
+    } else if (s->member_of[0] != '\0' && !mmi_api_fresh(s)) {
+        rc = MM_ESTATE;   /* its topics stay */
     } else {
         rc = s->ops->subscribe(s->state, add, topic, size);
         mmi_socket_touch(s);

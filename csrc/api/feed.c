@@ -80,7 +80,8 @@ feed_check(const mmi_socket *s)
     if (s->ops->again == NULL || !mmi_api_confirms(s)) {
         return MM_ENOTSUP;
     }
-    return mmi_api_fresh(s) && !mmi_back_sourced(s->host.back) ? MM_OK : MM_ESTATE;
+    bool fresh = mmi_api_fresh(s) || s->group != NULL; /* nothing was sent yet */
+    return fresh && !mmi_back_sourced(s->host.back) ? MM_OK : MM_ESTATE;
 }
 
 static int
@@ -111,40 +112,41 @@ _Static_assert((int)MMI_PRODUCER_SIZE == (int)MMI_SPOOL_UUID, "a spool is a prod
 static int
 feed_drop(mm_feed *f, int rc)
 {
-    (void)mmi_spool_shared_cursor_close(f->shared, f->cursor);
-    mmi_spool_release(f->shared);
+    if (f->cursor != NULL) {
+        (void)mmi_spool_shared_cursor_close(f->shared, f->cursor);
+    }
+    if (!f->of_group) {
+        mmi_spool_release(f->shared);
+    }
     feed_unref(f);
     return rc;
 }
 
-int
-mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed)
+/* NULL: no memory. */
+static mm_feed *
+feed_new(mm_handle socket, mmi_spool_shared *shared)
 {
-    mmi_spool_shared *shared = &spool->shared;
     mm_feed *f = mmi_alloc(sizeof *f);
     if (f == NULL || pthread_mutex_init(&f->lock, NULL) != 0) {
         mmi_free(f);
-        return MM_ENOMEM;
+        return NULL;
     }
     f->refs = 1;
     f->socket = socket;
     f->shared = shared;
-    int rc = mmi_spool_claim(shared) ? MM_OK : MM_EAGAIN;
-    if (rc != MM_OK) {
-        feed_unref(f);
-        return rc;
-    }
-    rc = mmi_spool_shared_cursor_open(shared, name, true, MMI_SPOOL_EARLIEST, &f->cursor);
-    if (rc != MM_OK) {
-        mmi_spool_release(shared);
-        feed_unref(f);
-        return rc;
-    }
+    return f;
+}
+
+/* Its cursor is open. */
+static int
+feed_begin(mm_feed *f, mm_feed **feed)
+{
+    mmi_spool_shared *shared = f->shared;
     f->unkept = mmi_feed_unkept(f);
     uint64_t next = mmi_spool_shared_cursor_next(shared, f->cursor, 1);
     mmi_spool_reader_open(&f->reader, &shared->files, shared->dir, next);
     mmi_spool_reader_open(&f->seeker, &shared->files, shared->dir, next);
-    rc = mmi_spool_shared_cursor_await(shared, f->cursor);
+    int rc = f->of_group ? MM_OK : mmi_spool_shared_cursor_await(shared, f->cursor);
     rc = rc == MM_OK ? feed_attach(f, shared->spool.uuid) : rc;
     if (rc != MM_OK) {
         return feed_drop(f, rc);
@@ -157,6 +159,38 @@ mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed
     }
     *feed = f;
     return MM_OK;
+}
+
+int
+mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed)
+{
+    mmi_spool_shared *shared = &spool->shared;
+    mm_feed *f = feed_new(socket, shared);
+    if (f == NULL) {
+        return MM_ENOMEM;
+    }
+    if (!mmi_spool_claim(shared)) {
+        feed_unref(f);
+        return MM_EAGAIN;
+    }
+    int rc = mmi_spool_shared_cursor_open(shared, name, true, MMI_SPOOL_EARLIEST, &f->cursor);
+    return rc == MM_OK ? feed_begin(f, feed) : feed_drop(f, rc);
+}
+
+int
+mmi_feed_open_group(mm_handle socket, mmi_spool_shared *shared, const char *name, uint64_t from,
+                    mm_feed **feed)
+{
+    mm_feed *f = feed_new(socket, shared);
+    if (f == NULL) {
+        return MM_ENOMEM;
+    }
+    f->of_group = true;
+    int rc = mmi_spool_shared_cursor_open(shared, name, true, from, &f->cursor);
+    if (rc == MM_ENOENT) { /* what it would begin with was removed since */
+        rc = mmi_spool_shared_cursor_open(shared, name, true, MMI_SPOOL_EARLIEST, &f->cursor);
+    }
+    return rc == MM_OK ? feed_begin(f, feed) : feed_drop(f, rc);
 }
 
 /* Who waits for room is to look whether it is to stop. */
@@ -186,7 +220,9 @@ mm_feed_close(mm_feed *f)
     pthread_mutex_unlock(&f->lock);
     mmi_spool_shared_cursor_untake(shared, f->cursor);
     (void)mmi_spool_shared_cursor_close(shared, f->cursor); /* what was not saved is sent again */
-    mmi_spool_release(shared);
+    if (!f->of_group) {
+        mmi_spool_release(shared);
+    }
     mmi_api_note(f->socket, MM_DRAINED | MM_PEERS); /* who waits for receipts waits in vain */
     feed_unref(f);
 }

@@ -52,6 +52,7 @@ struct mm_feed {
     uint64_t odd_count;
     mm_feed_info counts;
     uint64_t unkept;             /* messages that a full spool did not keep, as it was told of last */
+    bool of_group;               /* at a PUB, which has the spool, and others there are its groups */
     bool stop;
     bool told;                   /* that it does not go on */
     bool blocked;                /* too many wait: nothing is read until some are done */
@@ -60,6 +61,9 @@ struct mm_feed {
     mmi_spool_reader reader, seeker;   /* in order; and of one that is sent again */
 };
 
+/* The same for a group at a PUB; one whose cursor is not there begins with that number.  As mm_feed_open. */
+int mmi_feed_open_group(mm_handle socket, mmi_spool_shared *shared, const char *name, uint64_t from,
+                        mm_feed **feed) MMI_WARN_UNUSED;
 /* api/feed_run.c: the thread. */
 void mmi_feed_run(void *arg);
 /* api/feed_heap.c.  add: there is room.  MM_ENOMEM. */

@@ -194,7 +194,7 @@ static void
 run_look_unkept(mm_feed *f)
 {
     mmi_socket *s;
-    uint64_t count = mmi_feed_unkept(f), more = count - f->unkept;
+    uint64_t count = f->of_group ? f->unkept : mmi_feed_unkept(f), more = count - f->unkept;
     if (more == 0 || mmi_api_enter(f->socket, &s) != MM_OK) {
         return;
     }

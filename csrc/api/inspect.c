@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "queue/backlog.h"
 #include "socket/ended.h"
+#include "socket/group.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -50,11 +51,22 @@ typedef struct inspect_topic {
     uint32_t count;
 } inspect_topic;
 
+/* Also those in groups, though one of each gets a message. */
+static uint32_t
+inspect_reach(mmi_socket *s, const uint8_t *topic, size_t size)
+{
+    uint32_t count = 0;
+    MMI_SOCKETS_OF (s, one) {
+        count += one->ops->reach(one->state, topic, size);
+    }
+    return count;
+}
+
 static bool
 inspect_has_subscribers(mmi_socket *s, const void *arg)
 {
     const inspect_topic *t = arg;
-    return s->ops->reach(s->state, t->topic, t->size) >= t->count;
+    return inspect_reach(s, t->topic, t->size) >= t->count;
 }
 
 int
@@ -136,7 +148,7 @@ mm_subscriber_count(mm_handle socket, const void *topic, size_t size, uint32_t *
     if (s->ops->reach == NULL) {
         return mmi_api_leave(s, MM_ENOTSUP);
     }
-    *count = s->ops->reach(s->state, topic, size);
+    *count = inspect_reach(s, topic, size);
     return mmi_api_leave(s, MM_OK);
 }
 

@@ -65,9 +65,9 @@ options_of_push(const mmi_proto_ops *role, const mm_socket_opts *o)
 {
     const uint32_t acked = MM_OPT_AT_LEAST_ONCE | MM_OPT_KEEP_DEAD | MM_OPT_REQUIRE_ACKS;
     const uint32_t routing = MM_OPT_LEAST_LOADED | MM_OPT_HASH;
-    bool asked = (o->flags & (acked | routing)) != 0 || o->max_attempts > 0 ||
-                 o->ack_timeout_ms > 0 || o->priorities > 0 || o->delayed_messages > 0 ||
-                 o->delayed_bytes > 0;
+    bool kept = o->max_attempts > 0 || o->ack_timeout_ms > 0; /* of a PUB: of its groups */
+    bool asked = (o->flags & (acked | routing)) != 0 || (kept && role->replay == NULL) ||
+                 o->priorities > 0 || o->delayed_messages > 0 || o->delayed_bytes > 0;
     bool keyed = (o->flags & MM_OPT_HASH) != 0;
     bool acks = (o->flags & MM_OPT_AT_LEAST_ONCE) != 0;
     return (!asked || role->again != NULL) && (o->flags & routing) != routing &&
@@ -87,6 +87,12 @@ mmi_api_opts_valid(const mmi_proto_ops *role, const mm_socket_opts *o)
         return false;
     }
     bool acks = (o->flags & MM_OPT_ACK_MANUAL) != 0 || o->prefetch > 0;
+    const uint32_t grouped = MM_OPT_GROUP | MM_OPT_CONFLATE | MM_OPT_CONFLATE_TOPIC | MM_OPT_REPLAY;
+    bool group = (o->flags & MM_OPT_GROUP) != 0, subscribes = role->wants != NULL;
+    if ((group && (!subscribes || (o->flags & grouped) != MM_OPT_GROUP)) ||
+        (!group && (o->flags & MM_OPT_REQUIRE_GROUP) != 0) || (acks && subscribes && !group)) {
+        return false;
+    }
     if (!options_of_push(role, o) || (acks && !role->acks) || o->prefetch > MM_PREFETCH_MAX ||
         ((o->flags & MM_OPT_REQUIRE_HEADERS) != 0 && role->send == NULL) ||
         ((o->flags & MM_OPT_REPLAY) != 0 && role->wants == NULL) ||

@@ -19,6 +19,7 @@ static void
 replay_unref(mm_replay *r)
 {
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1) {
+        pthread_mutex_destroy(&r->tending);
         pthread_mutex_destroy(&r->lock);
         mmi_free(r);
     }
@@ -84,6 +85,18 @@ replay_failed(void *arg)
 }
 
 static void
+replay_group_begun(void *arg)
+{
+    mm_replay *r = arg;
+    pthread_mutex_lock(&r->lock);
+    r->groups_due = true;
+    if (r->shared != NULL) {
+        mmi_spool_shared_wake(r->shared);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void
 replay_gone_from(void *arg)
 {
     replay_unref(arg);
@@ -111,25 +124,43 @@ replay_attach(mm_replay *r)
                                            .end = replay_end,
                                            .left = replay_left,
                                            .failed = replay_failed,
+                                           .group = replay_group_begun,
                                            .gone = replay_gone_from };
         atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+        s->find_group = mmi_group_find;
         mmi_replay_say(s);
     }
     return mmi_api_leave(s, rc);
+}
+
+/* NULL: no memory. */
+static mm_replay *
+replay_new(mm_handle socket, mmi_spool_shared *shared)
+{
+    mm_replay *r = mmi_alloc(sizeof *r);
+    if (r == NULL || pthread_mutex_init(&r->lock, NULL) != 0) {
+        mmi_free(r);
+        return NULL;
+    }
+    if (pthread_mutex_init(&r->tending, NULL) != 0) {
+        pthread_mutex_destroy(&r->lock);
+        mmi_free(r);
+        return NULL;
+    }
+    r->refs = 1;
+    r->socket = socket;
+    r->shared = shared;
+    return r;
 }
 
 int
 mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
 {
     mmi_spool_shared *shared = &spool->shared;
-    mm_replay *r = mmi_alloc(sizeof *r);
-    if (r == NULL || pthread_mutex_init(&r->lock, NULL) != 0) {
-        mmi_free(r);
+    mm_replay *r = replay_new(socket, shared);
+    if (r == NULL) {
         return MM_ENOMEM;
     }
-    r->refs = 1;
-    r->socket = socket;
-    r->shared = shared;
     pthread_mutex_lock(&shared->lock);
     r->epoch = shared->spool.epoch;
     r->published = mmi_spool_visible(&shared->spool); /* live is what is put from now on */
@@ -169,6 +200,7 @@ mm_replay_close(mm_replay *r)
     if (r->thread != NULL) {
         mmi_thread_join(r->thread);
     }
+    mmi_groups_end(r);
     mmi_spool_reader_close(&r->reader);
     pthread_mutex_lock(&r->lock);
     r->shared = NULL;

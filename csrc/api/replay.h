@@ -38,6 +38,13 @@ typedef struct replay_slot {
     uint64_t failed_first, failed_last;  /* it cannot go on before those; 0: it can */
 } replay_slot;
 
+/* A group, and what feeds it (api/groups.c). */
+typedef struct replay_group {
+    char name[MMI_GROUP_NAME_MAX + 1];
+    mm_handle socket;
+    mm_feed *feed;                       /* NULL: none, and so no group */
+} replay_group;
+
 struct mm_replay {
     atomic_uint refs;                    /* its owner's, and the socket's */
     mm_handle socket;
@@ -53,9 +60,16 @@ struct mm_replay {
     mmi_spool_reader reader;             /* of the live ones */
     replay_run live;
     replay_slot slots[MM_REPLAY_READERS_MAX];
+    bool groups_due;                     /* one is to be fed */
+    pthread_mutex_t tending;             /* taken before all others, while a group is opened, moved or looked at */
+    bool ended;                          /* no group is opened or moved any more; whoever is tending has it */
+    replay_group groups[MM_GROUPS_MAX];  /* likewise */
 };
 
 void mmi_replay_run(void *arg);          /* api/replay_run.c: the thread */
+/* api/groups.c.  Feeds those that have begun; the end of all. */
+void mmi_groups_tend(mm_replay *r);
+void mmi_groups_end(mm_replay *r);
 /* api/replay_behind.c: gives what was read to those that are behind, and reads more.  true: there may be more to do at
  * once.  MM_ENOMEM in *rc: some is to be tried again. */
 bool mmi_replay_behind(mm_replay *r, int *rc);

@@ -166,6 +166,7 @@ mmi_replay_run(void *arg)
         if (rc == MM_ECLOSED || run_stops(r, rc)) {
             break;
         }
+        mmi_groups_tend(r);
         bool more = mmi_replay_behind(r, &behind);
         if (rc == 1 || more) {
             continue;

@@ -119,6 +119,17 @@ mm_spool_cursor_inspect(mm_spool_cursor *c, mm_spool_cursor_info *out)
 }
 
 int
+mm_spool_cursor_look(mm_spool *s, const char *name, mm_spool_cursor_info *out)
+{
+    mmi_spool_cursor_info info;
+    int rc = mmi_spool_shared_cursor_look(&s->shared, name, &info);
+    if (rc == MM_OK) {
+        cursor_info_of(&info, out);
+    }
+    return rc;
+}
+
+int
 mm_spool_cursor_delete(mm_spool *s, const char *name)
 {
     return mmi_spool_shared_cursor_delete(&s->shared, name);

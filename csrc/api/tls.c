@@ -12,6 +12,7 @@
 #include "link/shield.h"
 #include "meshmsg_binding.h"
 #include "plat/library.h"
+#include "socket/group.h"
 #include "wire/tls/tls.h"
 
 /* Those who are connected, and what they proved. */
@@ -30,22 +31,26 @@ tls_protects(const mmi_link *link)
 /* Without memory for them they are judged one after the other, with the lock.  The socket may be
  * gone when they are. */
 static void
-proofs_take(const mmi_socket *s, tls_proofs *out)
+proofs_take(mmi_socket *s, tls_proofs *out)
 {
     uint32_t cap = 0;
     out->config = (mmi_tls_config *)s->outer_config;   /* it has a lock of its own */
     mmi_tls_config_keep(out->config);
-    MMI_LIST_EACH (&s->links, node, after) {
-        cap++;
+    MMI_SOCKETS_OF (s, one) {
+        MMI_LIST_EACH (&one->links, node, after) {
+            cap++;
+        }
     }
     out->all = mmi_alloc((cap + 1) * sizeof *out->all);
     if (out->all == NULL) {
         return;
     }
-    MMI_LIST_EACH (&s->links, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (tls_protects(link)) {
-            out->all[out->count++] = mmi_tls_proof_of(link->shield->of.self);
+    MMI_SOCKETS_OF (s, one) {
+        MMI_LIST_EACH (&one->links, node, after) {
+            mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+            if (tls_protects(link)) {
+                out->all[out->count++] = mmi_tls_proof_of(link->shield->of.self);
+            }
         }
     }
 }

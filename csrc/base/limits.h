@@ -54,6 +54,8 @@ enum {
     MMI_SEGMENT_BODY_MAX = 32 * 1024,           /* bytes: a larger message goes by reference */
     MMI_LINK_STEP_BYTES = 1024 * 1024,       /* bytes read from one link in one step     */
     MMI_FEATURES_MAX = 63,                   /* bytes that are read of a peer's features     */
+    MMI_GROUP_NAME_MAX = 58,                 /* bytes of the name of a group: "group." and it name a cursor */
+    MMI_GROUPS_MAX = 64,                     /* groups at a PUB                          */
     MMI_META_SIZE_MAX = 16 * 1024,           /* bytes that go with a message: key, headers   */
     MMI_UNACKED_MAX = 65536,                 /* messages a peer has and did not acknowledge */
     MMI_REQUESTS_MAX = 65536,                /* requests in flight, a REQ socket         */

@@ -84,6 +84,7 @@ static const char *const text_reasons[MM_REASON_COUNT] = {
     [MM_REASON_TLS_EXPECTED] = "this endpoint speaks TLS, and the peer does not",
     [MM_REASON_PLAINTEXT] = "the peer speaks TLS, and this endpoint does not",
     [MM_REASON_FEATURE] = "the peer cannot do what is required of it",
+    [MM_REASON_GROUP] = "it may not be a member of its group",
     [MM_REASON_SPOOL] = "messages that the peer asked for are harmed in the spool",
     [MM_REASON_ALLOW_TIMEOUT] = "nobody said in time whether the peer may come in",
 };

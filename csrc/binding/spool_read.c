@@ -59,9 +59,9 @@ spool_make(PyTypeObject *type, const mm_spool_message *m, spool_shared *s)
     return made;
 }
 
-/* spool_take(reader's address, class, list, most, below) -> code: messages of the loaded batch whose
- * numbers are below that, as objects of that class, go to the end of the list, until it has so many:
- * 1; 0: the batch has no more; after an error the reader loads again */
+/* spool_take(reader's address, class, list, most, below) -> code: messages of the loaded batch
+ * whose numbers are below that, as objects of that class, go to the end of the list, until it has
+ * so many: 1; 0: the batch has no more; after an error the reader loads again */
 PyObject *
 mmi_py_spool_take(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {

@@ -15,11 +15,17 @@
 /* ends/socket.c */
 int mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts,
                     mmi_socket **out) MMI_WARN_UNUSED;
+/* The same of a role that no user opens. */
+int mmi_socket_make(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts,
+                    mmi_socket **out) MMI_WARN_UNUSED;
 void mmi_socket_close(mmi_socket *s);              /* starts the linger */
 void mmi_socket_reap(mmi_socket *s);               /* frees a closed socket whose links are gone */
 void mmi_socket_tick(mmi_socket *s); /* the role does what is due, and says when next */
 void mmi_socket_end(mmi_socket *s); /* the linger is over: what is not written is abandoned */
 void mmi_socket_cut(mmi_socket *s); /* and what the peer has not read, too: the engine goes */
+
+/* ends/group.c.  As mmi_socket has it (find_group). */
+int mmi_group_find(mmi_socket *home, const char *name, mmi_socket **out) MMI_WARN_UNUSED;
 
 /* ends/expire.c.  The timer of messages that expire fired. */
 void mmi_socket_expire(mmi_socket *s);
@@ -62,7 +68,7 @@ void mmi_socket_stats_now(mmi_socket *s, mm_stats *out);
 uint32_t mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap);
 uint32_t mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap);
 /* As mmi_link_inspect_more.  MM_ESTATE: it is no peer. */
-int mmi_socket_peer_more(const mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate);
+int mmi_socket_peer_more(mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate);
 bool mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
 bool mmi_socket_subscribed_inspect(mmi_socket *s, mm_subscribed_info *info);   /* the same */
 

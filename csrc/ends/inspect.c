@@ -10,6 +10,7 @@
 #include "queue/backlog.h"
 #include "queue/replays.h"
 #include "queue/retained.h"
+#include "socket/group.h"
 
 static uint32_t
 inspect_count(const mmi_list *list)
@@ -63,28 +64,27 @@ mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap)
 {
     mm_peer *peers = out;
     uint32_t count = 0;
-    MMI_LIST_EACH (&s->links, node, after) {
-        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (!mmi_link_is_peer(link)) {
-            continue;
+    MMI_SOCKETS_OF (s, one) {
+        MMI_LIST_EACH (&one->links, node, after) {
+            const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+            if (mmi_link_is_peer(link) && count++ < cap) {
+                mmi_link_inspect(link, &peers[count - 1]);
+            }
         }
-        if (count < cap) {
-            mmi_link_inspect(link, &peers[count]);
-        }
-        count++;
     }
     return count;
 }
 
 int
-mmi_socket_peer_more(const mmi_socket *s, uint64_t peer, mmi_octets *metadata,
-                     mmi_octets *certificate)
+mmi_socket_peer_more(mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate)
 {
-    MMI_LIST_EACH (&s->links, node, after) {
-        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (mmi_link_is_peer(link) && link->pipe.id == peer) {
-            mmi_link_inspect_more(link, metadata, certificate);
-            return MM_OK;
+    MMI_SOCKETS_OF (s, one) {
+        MMI_LIST_EACH (&one->links, node, after) {
+            const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+            if (mmi_link_is_peer(link) && link->pipe.id == peer) {
+                mmi_link_inspect_more(link, metadata, certificate);
+                return MM_OK;
+            }
         }
     }
     return MM_ESTATE;

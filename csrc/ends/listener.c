@@ -10,6 +10,7 @@
 
 #include "ends/ends.h"
 #include "link/link.h"
+#include "socket/group.h"
 
 static int
 listener_watch(mmi_listener *l)
@@ -73,8 +74,10 @@ mmi_listener_close(mmi_listener *l)
         l->tran->close(&e->plat, &l->at);
     }
     mmi_half_open_fini(&l->half_open);
-    MMI_LIST_EACH (&l->socket->links, node, after) {
-        mmi_link_forget_listener(MMI_CONTAINER_OF(node, mmi_link, node), l);
+    MMI_SOCKETS_OF (l->socket, one) {
+        MMI_LIST_EACH (&one->links, node, after) {
+            mmi_link_forget_listener(MMI_CONTAINER_OF(node, mmi_link, node), l);
+        }
     }
     mmi_free(l);
 }

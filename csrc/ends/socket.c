@@ -9,6 +9,7 @@
 #include "link/link.h"
 #include "socket/ended.h"
 #include "socket/allowed.h"
+#include "socket/group.h"
 
 static const mmi_socket_ends socket_ends = {
     .stopped = mmi_socket_stopped,
@@ -42,8 +43,9 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
             s->producer[i] = (uint8_t)mmi_engine_random(e);
         }
     }
-    mmi_list *lists[] = { &s->node,      &s->touched, &s->deferring, &s->dialers, &s->told,
-                          &s->listeners, &s->links,   &s->waiters,   &s->watches, &s->stop_ended };
+    mmi_list *lists[] = { &s->node,    &s->touched, &s->deferring, &s->dialers,
+                          &s->told,    &s->groups,  &s->listeners, &s->links,
+                          &s->waiters, &s->watches, &s->stop_ended };
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
         mmi_list_init(lists[i]);
     }
@@ -78,9 +80,13 @@ int
 mmi_socket_open(mmi_engine *e, int role, const mm_socket_opts *opts, mmi_socket **out)
 {
     const mmi_proto_ops *ops = mmi_proto_find(role);
-    if (ops == NULL) {
-        return MM_EINVAL;
-    }
+    return ops != NULL ? mmi_socket_make(e, ops, opts, out) : MM_EINVAL;
+}
+
+int
+mmi_socket_make(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts,
+                mmi_socket **out)
+{
     mmi_socket *s = socket_new(e, ops, opts);
     if (s == NULL) {
         return MM_ENOMEM;
@@ -121,6 +127,32 @@ socket_begin_end(mmi_socket *s)
     mmi_ended_begin(s, endpoint);
 }
 
+/* If it is a group, it is none of its PUB any more. */
+static void
+socket_leave_home(mmi_socket *s)
+{
+    if (s->group == NULL) {
+        return;
+    }
+    mmi_list_rm(&s->group->node);
+    MMI_LIST_EACH (&s->links, node, after) { /* nobody tells them any more that it is gone */
+        MMI_CONTAINER_OF(node, mmi_link, node)->listener = NULL;
+    }
+}
+
+static void
+socket_free_group(mmi_socket *s)
+{
+    if (s->group != NULL) {
+        mmi_socket *home = s->group->home;
+        home->behind--;
+        if (home->closing) {
+            mmi_socket_touch(home); /* it may have waited for that */
+        }
+        mmi_free(s->group);
+    }
+}
+
 void
 mmi_socket_close(mmi_socket *s)
 {
@@ -137,6 +169,10 @@ mmi_socket_close(mmi_socket *s)
     socket_close_waiters(s);
     mmi_socket_unwatch(s);
     mmi_socket_no_arrivals(s);
+    MMI_LIST_EACH (&s->groups, node, after) {
+        mmi_socket_close(mmi_group_of(node)->socket);
+    }
+    socket_leave_home(s);
     MMI_LIST_EACH (&s->links, node, after) {
         mmi_link_finish(MMI_CONTAINER_OF(node, mmi_link, node));
     }
@@ -189,7 +225,7 @@ socket_in_use(const mmi_socket *s)
             return true;
         }
     }
-    return !mmi_list_empty(&s->links) || s->pins > 0;
+    return !mmi_list_empty(&s->links) || s->pins > 0 || s->behind > 0;
 }
 
 void
@@ -217,9 +253,10 @@ mmi_socket_reap(mmi_socket *s)
     mmi_free(s->end.endpoint);
     mmi_stop_fini(s);
     mmi_allowed_free(s->allowed);
-    if (s->outer != NULL && s->outer->forget != NULL) {
+    if (s->group == NULL && s->outer != NULL && s->outer->forget != NULL) {
         s->outer->forget((void *)s->outer_config);
     }
+    socket_free_group(s);
     mmi_free(s);
 }
 

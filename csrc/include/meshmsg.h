@@ -60,8 +60,9 @@ typedef struct mm_socket_opts {
     uint32_t frames_max, topic_size_max, subscriptions_max, half_open_max, connections_max;
     uint32_t handshake_timeout_ms, heartbeat_interval_ms, heartbeat_timeout_ms;  /* interval 0: heartbeats off */
     uint32_t reconnect_min_ms, reconnect_max_ms, linger_ms;
-    /* PUSH: how often a message is handed out (0: no limit); after how long without an ACK it goes to another peer (0:
-     * never); levels of priority (0 is as 1); what may wait to go later (0: as much as a queue holds). */
+    /* PUSH, and PUB for its groups: how often a message is handed out (0: no limit); after how long without an ACK it
+     * goes to another peer (0: never).  PUSH: levels of priority (0 is as 1); what may wait to go later (0: as much as
+     * a queue holds). */
     uint32_t max_attempts, ack_timeout_ms, priorities, delayed_messages;
     uint64_t delayed_bytes;
     uint32_t retain_topics_max;                           /* PUB with MM_OPT_RETAIN: topics, and bytes of their last */

@@ -87,6 +87,7 @@ typedef enum mm_reason {
     MM_REASON_TLS_EXPECTED, MM_REASON_PLAINTEXT,   /* only this endpoint speaks TLS; only the peer does */
     MM_REASON_FEATURE,         /* it cannot do what is required of peers (MM_OPT_REQUIRE_) */
     MM_REASON_SPOOL,           /* what it asked for is harmed in the spool */
+    MM_REASON_GROUP,           /* it may not be a member of its group: other topics, or too many groups */
     MM_REASON_COUNT
 } mm_reason;
 
@@ -127,6 +128,7 @@ enum {
     MM_OPT_RETAIN = 65536,                                /* PUB: who subscribes gets the last of each topic first */
     MM_OPT_ASKED_LITTLE = 131072,                         /* receives MM_ASKED_LITTLE_MAX at most, sends more */
     MM_ASKED_LITTLE_MAX = 4096,                           /* octets, all frames together */
+    MM_OPT_GROUP = 262144, MM_OPT_REQUIRE_GROUP = 524288, /* SUB: for mm_sub_group; and of who keeps no groups */
     MM_IDENTITY_MAX = 255, MM_ENDPOINT_MAX = 255, MM_DETAIL_MAX = 127,
     MM_SPIN_AUTO = 0x7fffffff, MM_PREFETCH_MAX = 65536, MM_PRIORITIES_MAX = 10,
     MM_RETAIN_TOPICS_MOST = 1 << 30                       /* that retain_topics_max may allow */

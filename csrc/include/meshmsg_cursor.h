@@ -41,6 +41,9 @@ uint64_t mm_spool_cursor_next_done(mm_spool_cursor *cursor, uint64_t from);   /*
 int mm_spool_cursor_seek(mm_spool_cursor *cursor, uint64_t seq);   /* MM_ENOENT: it was removed; MM_EINVAL, MM_EIO */
 int mm_spool_cursor_save(mm_spool_cursor *cursor, int64_t timeout_ms, int64_t slice_ms);
 void mm_spool_cursor_inspect(mm_spool_cursor *cursor, mm_spool_cursor_info *out);
+/* What one is, without opening it.  MM_ENOENT; MM_EPROTO, MM_ENOTSUP: harmed, of another spool, or of a later
+ * version. */
+int mm_spool_cursor_look(mm_spool *spool, const char *name, mm_spool_cursor_info *out);
 int mm_spool_cursor_delete(mm_spool *spool, const char *name);     /* MM_ESTATE: it is open; MM_ENOENT */
 /* Their names, each with a newline behind it: how many octets, though only so many are written; or an error. */
 int64_t mm_spool_cursor_names(mm_spool *spool, char *out, size_t size);

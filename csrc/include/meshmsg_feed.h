@@ -49,6 +49,26 @@ void mm_replay_inspect(mm_replay *replay, mm_replay_info *out);
 enum { MM_REPLAY_SEQ = 1, MM_REPLAY_LAST, MM_REPLAY_SINCE, MM_REPLAY_EARLIEST };
 int mm_sub_replay(mm_handle socket, uint32_t kind, uint64_t value);
 
+/* ---- groups at such a PUB: each message to one member of each ---- */
+enum { MM_GROUP_NAME_MAX = 58, MM_GROUPS_MAX = 64 };   /* octets; groups at a PUB */
+typedef struct mm_group_info {
+    uint64_t unacked, acked, redelivered;         /* members have them now; are done with them; given to another one */
+    uint64_t unwanted;                            /* passed over, as nobody in it subscribed to them */
+    uint64_t removed, harmed, expired, attempts;  /* that no member got: retention, harm; time is over; too often */
+    uint32_t members;
+    char name[64];
+} mm_group_info;
+/* A SUB with MM_OPT_GROUP and no endpoint yet is to be a member of that group at each publisher: 1 to
+ * MM_GROUP_NAME_MAX of A-Z a-z 0-9 . _ -.  MM_ENOTSUP, MM_ESTATE, MM_EINVAL. */
+int mm_sub_group(mm_handle socket, const char *name);
+/* Those that somebody was in since the PUB was opened; *count: of all. */
+int mm_replay_groups(mm_replay *replay, mm_group_info *out, uint32_t cap, uint32_t *count);
+/* That number is the next one of a group, which is made if there is none: MM_SPOOL_EARLIEST, MM_SPOOL_LATEST, or one of
+ * the spool.  MM_ESTATE: somebody is in it; MM_EAGAIN: there are MM_GROUPS_MAX others; else as mm_spool_cursor_seek. */
+int mm_group_seek(mm_replay *replay, const char *name, uint64_t seq);
+/* It is no more.  MM_ESTATE: somebody is in it, or has its cursor open; MM_ENOENT: there is none; MM_EIO. */
+int mm_group_forget(mm_replay *replay, const char *name);
+
 /* A message of these frames, end to end, that is not to be sent before due_us (since 1970; 0: at once). */
 typedef struct mm_spool_plan { const uint8_t *meta; uint64_t due_us; uint32_t meta_size, priority; } mm_spool_plan;
 int mm_spool_append_frames(mm_spool *spool, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,

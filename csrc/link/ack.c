@@ -84,7 +84,7 @@ mmi_ack_counted(mmi_link *link, const mmi_command *command)
 {
     mmi_socket *s = link->socket;
     mmi_count count;
-    if (!s->ops->acks || link->wire->counted == NULL) {
+    if (!mmi_socket_acks(s) || link->wire->counted == NULL) {
         return; /* we have no use for it, or the peer's wire no words to answer */
     }
     if (!mmi_count_get(command->data, command->size, &count) || link->parsed > 0 ||
@@ -217,7 +217,7 @@ ack_apply(mmi_link *link, const mmi_command *command)
     mmi_back *back = link->socket->host.back;
     /* Before its new credit: it would get again what it has done. */
     ack_took(link, newly, u->overdue != NULL ? mmi_late_ack(&u->overdue->late, back, &ack) : 0);
-    return true;
+    return mmi_member_begins(link);
 }
 
 int

@@ -10,6 +10,7 @@
 
 #include "link/inside.h"
 #include "link/shield.h"
+#include "socket/group.h"
 
 /* Octets of a command: a topic, what goes with a message, or what an ACK has. */
 static uint32_t
@@ -120,6 +121,7 @@ become_keep_peer(mmi_link *link)
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
     snprintf(link->features, sizeof link->features, "%s", peer.features);
+    snprintf(link->group, sizeof link->group, "%s", peer.group);
     mmi_meta_begin(link);
     const mmi_proto_ops *role = mmi_proto_find(peer.role);
     bool asks = role != NULL && role->asks;
@@ -151,6 +153,55 @@ become_keep(mmi_link *link)
     return rc;
 }
 
+/* Its connection is of that group from now on.  MM_ENOMEM. */
+static int
+become_move(mmi_link *link, mmi_socket *group)
+{
+    mmi_socket *s = link->socket;
+    void *state = mmi_alloc(group->ops->pipe_size);
+    if (state == NULL) {
+        return MM_ENOMEM;
+    }
+    mmi_free(link->pipe.state);
+    link->pipe.state = state;
+    link->pipe.segments = group->segments;
+    s->half_open--;
+    group->half_open++;
+    mmi_list_rm(&link->node);
+    mmi_list_push_back(&group->links, &link->node);
+    link->socket = group;
+    return MM_OK;
+}
+
+/* One that says a group becomes a member of it, where groups are kept.  false: it was refused. */
+static bool
+become_member(mmi_link *link)
+{
+    mmi_socket *group, *s = link->socket;
+    char detail[MM_DETAIL_MAX + 1];
+    bool asks = link->group[0] != '\0' && s->find_group != NULL;
+    int rc = asks ? s->find_group(s, link->group, &group) : MM_ENOTSUP;
+    if (rc == MM_ENOTSUP) {
+        return true; /* it gets what others get, and knows that */
+    }
+    if (rc == MM_ESTATE) {
+        snprintf(detail, sizeof detail, "there are %d groups here, as many as may be",
+                 MMI_GROUPS_MAX);
+        become_refuse(link, MM_REASON_GROUP, detail, detail);
+        return false;
+    }
+    if (rc == MM_OK && !mmi_ack_can(link)) {
+        snprintf(detail, sizeof detail, "a member of a group acknowledges, and this does not");
+        become_refuse(link, MM_REASON_GROUP, detail, detail);
+        return false;
+    }
+    rc = rc == MM_OK ? become_move(link, group) : rc;
+    if (rc != MM_OK) {
+        become_refuse_peer(link, rc);
+    }
+    return rc == MM_OK;
+}
+
 /* A subscriber that cannot say its topics is sent everything. */
 static void
 become_subscribe_all(mmi_link *link)
@@ -172,7 +223,10 @@ become_activate(mmi_link *link)
     link->active_ns = link->last_in_ns = s->engine->now_ns;
     link->wall_ns = s->engine->plat.wall_ns(s->engine->plat.self);
     s->peer_count++;
-    s->stats.handshakes++;
+    if (s->group != NULL) {
+        s->group->home->peer_count++;
+    }
+    mmi_socket_home(s)->stats.handshakes++;
     mmi_heartbeat_start(link);
     if (s->host.stopping) {
         mmi_stop_ask(link);
@@ -180,6 +234,7 @@ become_activate(mmi_link *link)
     mmi_link_tell(link, MM_EVENT_PEER_UP, MM_REASON_NONE, mmi_role_name(link->pipe.peer_role));
     mmi_ack_began(link);
     mmi_replay_asked(link);
+    mmi_member_asked(link);
     mmi_overdue_start(link);
     mmi_finish_began(link);
     mmi_socket_note(s, MM_PEERS);
@@ -202,6 +257,10 @@ mmi_link_become_peer(mmi_link *link)
         become_refuse(link, MM_REASON_FEATURE, detail, told);
         return;
     }
+    if (!become_member(link)) {
+        return;
+    }
+    s = link->socket;
     int rc = mmi_ack_begin(link);
     rc = rc == MM_OK ? mmi_replay_ask(link) : rc;
     rc = rc == MM_OK ? s->ops->add(s->state, &link->pipe) : rc;

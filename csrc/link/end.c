@@ -10,6 +10,7 @@
 #include "link/inside.h"
 #include "queue/backlog.h"
 #include "socket/ended.h"
+#include "socket/group.h"
 
 void
 mmi_link_leave_half_open(mmi_link *link)
@@ -123,7 +124,10 @@ link_deactivate(mmi_link *link, int reason)
         s->unconfirmable_gone += link->written;
     }
     s->peer_count--;
-    st->disconnects++;
+    if (s->group != NULL) {
+        s->group->home->peer_count--;
+    }
+    mmi_socket_home(s)->stats.disconnects++;
     mmi_socket_note(s, MM_PEERS);
     mmi_socket_note(s, MM_DRAINED);
 }
@@ -131,7 +135,7 @@ link_deactivate(mmi_link *link, int reason)
 static void
 link_tell_end(mmi_link *link, mmi_link_state was, int reason, const char *detail)
 {
-    mmi_socket *s = link->socket;
+    mmi_socket *s = mmi_socket_home(link->socket);
     if (was == MMI_LINK_REFUSED || was == MMI_LINK_PARTING || link->surplus) {
         return;   /* told when it began to finish, or when it came */
     }
@@ -174,7 +178,7 @@ mmi_link_end(mmi_link *link, mmi_link_state state, int reason, const char *detai
 void
 mmi_link_leave_place(mmi_link *link)
 {
-    mmi_socket *s = link->socket;
+    mmi_socket *s = mmi_socket_home(link->socket);
     if (!link->pipe.outgoing) {
         *(link->surplus ? &s->refusing : &s->accepted) -= 1;
     }

@@ -11,7 +11,7 @@ void
 mmi_finish_told(mmi_link *link)
 {
     mmi_socket *s = link->socket;
-    if (!s->ops->acks || link->end_came) {
+    if (!mmi_socket_acks(s) || link->end_came) {
         return; /* we have no use for it, or know it */
     }
     link->end_came = true;

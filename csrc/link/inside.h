@@ -121,6 +121,13 @@ static inline bool mmi_ack_awaited(const mmi_link *link)
 bool mmi_ack_waits(const mmi_link *link);
 void mmi_ack_last(mmi_link *link);     /* its socket is closed: what is not done was not tried */
 
+/* link/member.c.  Does the peer keep groups?  Once it is a peer: that it does not is told. */
+bool mmi_member_can(const mmi_link *link);
+void mmi_member_asked(mmi_link *link);
+/* It has given credit.  false: it may not be in its group, and its connection ends. */
+bool mmi_member_begins(mmi_link *link);
+void mmi_member_changed(mmi_link *link);   /* its topics: its connection ends */
+
 /* link/overdue.c: it is a peer. */
 void mmi_overdue_start(mmi_link *link);
 

@@ -20,6 +20,7 @@ struct mmi_replaying {
 };
 
 static const char replay_word[] = "replay"; /* of the features of who publishes from a spool */
+static const char replay_words[] = "replay group";   /* of all that they are */
 
 /* Either end asks: made at the first, for few connections ever have it.  NULL: no memory. */
 static struct mmi_replaying *
@@ -50,7 +51,7 @@ mmi_replay_say(mmi_socket *s)
     const char *ours = s->engine->features;
     if (ours[0] != '\0') {
         snprintf(s->features, sizeof s->features, "%.*s %s",
-                 (int)(sizeof s->features - sizeof replay_word - 1), ours, replay_word);
+                 (int)(sizeof s->features - sizeof replay_words - 1), ours, replay_words);
     }
 }
 

@@ -9,7 +9,7 @@
 
 #include "link/inside.h"
 
-enum { LACKS_ACKS = 1, LACKS_HEADERS = 2, LACKS_REPLAY = 4, LACKS_COUNT = 5 };
+enum { LACKS_ACKS = 1, LACKS_HEADERS = 2, LACKS_REPLAY = 4, LACKS_GROUP = 5, LACKS_COUNT = 6 };
 
 /* By what it lacks: what is so, and the words of X-Meshmsg it did not say. */
 static const char *const lacks_texts[LACKS_COUNT] = {
@@ -17,12 +17,14 @@ static const char *const lacks_texts[LACKS_COUNT] = {
     [LACKS_HEADERS] = "it takes no key, headers or times",
     [LACKS_ACKS | LACKS_HEADERS] = "it neither acknowledges nor takes headers",
     [LACKS_REPLAY] = "it publishes from no spool",
+    [LACKS_GROUP] = "it keeps no groups",
 };
 static const char *const lacks_words[LACKS_COUNT] = {
     [LACKS_ACKS] = "ack",
     [LACKS_HEADERS] = "meta",
     [LACKS_ACKS | LACKS_HEADERS] = "ack and meta",
     [LACKS_REPLAY] = "replay",
+    [LACKS_GROUP] = "group",
 };
 
 static uint32_t
@@ -33,6 +35,9 @@ require_lacks(const mmi_link *link)
     bool headers = (flags & MM_OPT_REQUIRE_HEADERS) != 0 && !link->pipe.takes_meta;
     if ((flags & MM_OPT_REQUIRE_REPLAY) != 0) { /* of who receives: so none of the others */
         return mmi_replay_can(link) ? 0 : LACKS_REPLAY;
+    }
+    if ((flags & MM_OPT_REQUIRE_GROUP) != 0) { /* likewise */
+        return mmi_member_can(link) ? 0 : LACKS_GROUP;
     }
     return (acks ? LACKS_ACKS : 0) | (headers ? LACKS_HEADERS : 0);
 }

@@ -12,6 +12,7 @@
 #include "link/link.h"
 #include "link/shield.h"
 #include "socket/allowed.h"
+#include "socket/group.h"
 
 /* What it proved is not taken any more. */
 static bool
@@ -24,7 +25,7 @@ revoked_by_policy(const mmi_link *link)
 bool
 mmi_link_revoked(const mmi_link *link)
 {
-    const mmi_socket *s = link->socket;
+    const mmi_socket *s = mmi_socket_home(link->socket);
     if (revoked_by_policy(link)) {
         return true;
     }
@@ -40,16 +41,18 @@ mmi_link_revoked(const mmi_link *link)
 void
 mmi_socket_revoke(mmi_socket *s)
 {
-    MMI_LIST_EACH (&s->links, node, after) {
-        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
-        if (mmi_link_lives(link) && mmi_link_revoked(link)) {
-            mmi_link_close(link, MM_REASON_REVOKED, NULL);
+    MMI_SOCKETS_OF (s, one) {
+        MMI_LIST_EACH (&one->links, node, after) {
+            mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+            if (mmi_link_lives(link) && mmi_link_revoked(link)) {
+                mmi_link_close(link, MM_REASON_REVOKED, NULL);
+            }
         }
     }
 }
 
-int
-mmi_socket_revoke_user(mmi_socket *s, const char *user_id)
+static int
+revoke_user_of(const mmi_socket *s, const char *user_id)
 {
     int count = 0;
     MMI_LIST_EACH (&s->links, node, after) {
@@ -59,6 +62,16 @@ mmi_socket_revoke_user(mmi_socket *s, const char *user_id)
             mmi_link_close(link, MM_REASON_REVOKED, NULL);
             count++;
         }
+    }
+    return count;
+}
+
+int
+mmi_socket_revoke_user(mmi_socket *s, const char *user_id)
+{
+    int count = 0;
+    MMI_SOCKETS_OF (s, one) {
+        count += revoke_user_of(one, user_id);
     }
     return count;
 }

@@ -38,6 +38,7 @@ link_subscription(mmi_link *link, bool add, const uint8_t *topic, size_t size)
                  MMI_SUBSCRIPTION_BYTES_MAX);
         mmi_link_breach(link, MM_REASON_SUBSCRIPTIONS, detail);
         break;
+    case MM_ESTATE: mmi_member_changed(link); break;
     default: mmi_link_close(link, MM_REASON_MEMORY, NULL); break;
     }
 }

@@ -41,7 +41,7 @@ back_end(mmi_back *back, mmi_msg *m)
 }
 
 void
-mmi_back_fini(mmi_back *back)
+mmi_back_empty(mmi_back *back)
 {
     mmi_msg *m;
     while ((m = mmi_delayed_take(&back->delayed, UINT64_MAX)) != NULL) {
@@ -50,11 +50,19 @@ mmi_back_fini(mmi_back *back)
     while ((m = mmi_ring_pop(&back->wordless)) != NULL) {
         back_end(back, m);
     }
-    mmi_ring_fini(&back->wordless);
     for (uint32_t i = 0; i < back->kept.used; i++) {
         while ((m = mmi_ring_pop(&back->kept.at[i])) != NULL) {
             back_end(back, m);
         }
+    }
+}
+
+void
+mmi_back_fini(mmi_back *back)
+{
+    mmi_back_empty(back);
+    mmi_ring_fini(&back->wordless);
+    for (uint32_t i = 0; i < back->kept.used; i++) {
         mmi_ring_fini(&back->kept.at[i]);
     }
     mmi_dead_fini(&back->dead);
@@ -65,7 +73,7 @@ mmi_back_fini(mmi_back *back)
 mmi_lane *
 mmi_back_lane(const mmi_back *back, const mmi_msg *m)
 {
-    bool keyed = back->route != NULL && mmi_route_keyed(m);
+    bool keyed = back->route != NULL && mmi_route_keyed(back->route, m);
     return keyed ? mmi_route_owner(back->route, m) : NULL;
 }
 

@@ -42,6 +42,8 @@ typedef struct mmi_back {
 
 void mmi_back_init(mmi_back *back, mmi_proto_host *host);
 void mmi_back_fini(mmi_back *back);
+/* What waits here, with no peer there, is given back to its source; without one it is dropped. */
+void mmi_back_empty(mmi_back *back);
 void mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);   /* sends it what was kept */
 /* Takes the pipe out of the turns, keeps what was not begun, and passes it on. */
 void mmi_back_stop(mmi_back *back, mmi_lb_node *node);

@@ -24,6 +24,8 @@ typedef struct mmi_proto_host {
     void (*deferred)(struct mmi_proto_host *host);
     /* That message was taken out of a queue of p (NULL: of the socket's own), as its time is over. */
     void (*expired)(struct mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);
+    /* Of a group (role/group.c): its topics are known, or others than before: it is to be fed. */
+    void (*begun)(struct mmi_proto_host *host);
     struct mmi_replays *replays;   /* PUB: queue/replays.h; else NULL */
     struct mmi_retained *retained; /* PUB that retains: queue/retained.h; else NULL */
     struct mmi_back *back;   /* of a role that shares out; else NULL */

@@ -22,6 +22,7 @@ typedef struct mmi_replay_source {
     uint64_t (*end)(void *arg);                  /* the number behind the last one that can be read */
     uint64_t (*left)(void *arg);                 /* messages that were put and the live ones did not get */
     int (*failed)(void *arg);                    /* it gives no more: an error; MM_OK */
+    void (*group)(void *arg);                    /* a group has begun, and is to be fed */
     void (*gone)(void *arg);                     /* the socket asks nothing more */
 } mmi_replay_source;
 

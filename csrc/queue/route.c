@@ -50,7 +50,9 @@ route_name(const mmi_route *route, const mmi_pipe *p)
 static uint64_t
 route_key(const mmi_msg *m)
 {
-    return mmi_route_hash(m->meta->data + m->meta->key, m->meta->key_size);
+    bool own = m->meta != NULL && m->meta->key_size > 0;
+    return own ? mmi_route_hash(m->meta->data + m->meta->key, m->meta->key_size)
+               : mmi_route_hash(m->frames[0].data, m->frames[0].size);
 }
 
 static mmi_lane *
@@ -73,6 +75,7 @@ mmi_route_init(mmi_route *route)
     mmi_list_init(&route->lanes);
     route->lane_count = 0;
     route->added = 0;
+    route->by_topic = false;
 }
 
 mmi_lane *
@@ -176,7 +179,7 @@ static bool
 route_place_keyed(mmi_route *route, mmi_lane *lane, mmi_ring *to, mmi_msg *m)
 {
     (void)to;
-    lane = mmi_route_keyed(m) ? mmi_route_owner(route, m) : NULL;
+    lane = mmi_route_keyed(route, m) ? mmi_route_owner(route, m) : NULL;
     return lane != NULL && mmi_lane_wait(lane, m) == MM_OK;
 }
 

@@ -29,12 +29,14 @@ typedef struct mmi_route {
     mmi_list lanes;
     uint32_t lane_count;
     uint64_t added;            /* lanes, ever */
+    bool by_topic;             /* the key of a message without one is its first frame */
 } mmi_route;
 
 static inline bool
-mmi_route_keyed(const mmi_msg *m)
+mmi_route_keyed(const mmi_route *route, const mmi_msg *m)
 {
-    return m->meta != NULL && m->meta->key_size > 0;
+    return (m->meta != NULL && m->meta->key_size > 0) ||
+           (route->by_topic && m->kind == MMI_MSG_ONE && m->frame_count > 0);
 }
 
 void mmi_route_init(mmi_route *route);

@@ -20,7 +20,8 @@ typedef struct mmi_proto_ops {
     bool named, shares, keeps, asks;
     bool finishes;                       /* PUSH: can say that it sends nothing more */
     bool retains;                        /* PUB: keeps the last message of each topic, if asked to */
-    bool acks;                           /* PULL: what comes is acknowledged where its sender asks for it */
+    bool acks;                           /* PULL, SUB in a group: what comes is acknowledged where its sender asks for
+                                          * it (mmi_socket_acks) */
     size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
     /* After every pipe was removed; frees and counts (dropped_closed) what it still holds. */
@@ -60,12 +61,15 @@ typedef struct mmi_proto_ops {
 
     /* Only some roles; NULL elsewhere. */
 
-    /* PUB, XPUB: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM;
-     * MM_EPROTO too many: the engine closes the link with the right reason. */
+    /* PUB, XPUB, a group: from a peer, either wire form.  MM_OK; MM_EMSGSIZE topic too long; MM_ENOMEM;
+     * MM_EPROTO too many; MM_ESTATE its topics stay as they are: the engine closes the link with the right reason. */
     int (*subscription)(void *ps, mmi_pipe *p, bool add, const uint8_t *topic, size_t size);
     /* PUB whose messages are in a spool: a peer asks for a replay (queue/replays.h), or says that it may begin.
      * MM_OK; MM_EPROTO not in that order; MM_EAGAIN it gets nothing more. */
     int (*replay)(void *ps, mmi_pipe *p, const mmi_replay *from);
+    /* A group: all topics of that peer are said, so it may have messages from now on.  Again: nothing.  MM_EPROTO it
+     * has none; MM_EINVAL they are not those of the others. */
+    int (*begin)(void *ps, mmi_pipe *p);
     /* XPUB that its user runs by hand: what that peer gets.  1; 0: it is so already;
      * MM_EHOSTUNREACH no such peer; MM_ENOTSUP it is not run by hand; MM_ENOMEM. */
     int (*grant)(void *ps, uint64_t pipe_id, bool add, const uint8_t *topic, size_t size);
@@ -150,6 +154,7 @@ MMI_ROLES(MMI_ROLE_DECLARED)
 const mmi_proto_ops *mmi_proto_find(int role); /* NULL: no such role */
 const char *mmi_role_name(int role); /* as on the wire; "unknown role" */
 extern const mmi_roles mmi_roles_known; /* for a handshake */
+extern const mmi_proto_ops mmi_group_ops;   /* of no user: of a group at a PUB (socket/group.h) */
 /* A table that outlives all use, before any other thread is there.  MM_EINVAL: its number or name is
  * another's, or none. */
 int mmi_proto_add(const mmi_proto_ops *ops);

@@ -19,6 +19,7 @@ typedef struct sub_sock {
     mmi_radix topics;          /* ours; the one subscriber is the sock */
     mmi_conflate newest;       /* SUB that conflates: instead of fq    */
     bool filters;              /* SUB                                  */
+    bool member;               /* of a group: its topics stay          */
 } sub_sock;
 
 typedef struct sub_pipe {
@@ -47,6 +48,7 @@ sub_init_filtering(void *ps, mmi_proto_host *host)
 {
     sub_sock *s = ps;
     s->filters = true;
+    s->member = (host->opts->flags & MM_OPT_GROUP) != 0;
     int rc = sub_init(ps, host);
     mmi_conflate_init(&s->newest, host, &s->topics);
     return rc;
@@ -114,7 +116,7 @@ sub_sift(sub_sock *s)
 {
     uint32_t first;
     mmi_msg *m;
-    while (s->filters && (m = mmi_fq_front(&s->fq, &first)) != NULL) {
+    while (s->filters && !s->member && (m = mmi_fq_front(&s->fq, &first)) != NULL) {
         const mmi_segment_in *segment = mmi_segment_in_of(m);
         uint32_t unwanted =
             segment != NULL ? sub_run(s, segment, first, m->count, false) : !sub_wants(s, m);
@@ -353,6 +355,7 @@ const mmi_proto_ops mmi_sub_ops = {
     .cancel = sub_cancel,
     .wants = sub_wants_body,
     .unclaimed = sub_unclaimed,
+    .acks = true,
 };
 
 const mmi_proto_ops mmi_xsub_ops = {

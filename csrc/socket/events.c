@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "queue/backlog.h"
-#include "socket/socket.h"
+#include "socket/group.h"
 
 enum { EVENTS_FIRST = 8 };
 static const uint64_t EVENT_NS_PER_MS = 1000000;
@@ -70,6 +70,7 @@ void
 mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t count,
                  const char *endpoint, const char *address, const char *detail)
 {
+    s = mmi_socket_home(s);
     mm_event *event = event_slot(s);
     s->event_seq++;
     if (event == NULL) {
@@ -150,6 +151,7 @@ mmi_socket_event_retry(mmi_socket *s, uint64_t seq, uint64_t delay_ns)
 void
 mmi_socket_event_user(mmi_socket *s, const char *user_id)
 {
+    s = mmi_socket_home(s);
     mm_event *event = event_find(s, s->event_seq);
     if (event != NULL) {
         snprintf(event->user_id, sizeof event->user_id, "%s", user_id);

@@ -5,7 +5,7 @@
  * Not here: how they wait (sched/wait.c, sched/waker.c, sched/pollset.c), how they are rung (wake).
  * Law: a change is noted, and told when the engine settles, or between the reads or writes of much.
  */
-#include "socket/socket.h"
+#include "socket/group.h"
 
 void
 mmi_socket_touch(mmi_socket *s)
@@ -20,6 +20,10 @@ mmi_socket_note(mmi_socket *s, uint32_t news)
 {
     s->news |= news;
     mmi_socket_touch(s);
+    if (s->group != NULL && (news & MM_PEERS) != 0) {
+        s->group->home->news |= MM_PEERS;
+        mmi_socket_touch(s->group->home);
+    }
 }
 
 uint32_t

@@ -10,6 +10,7 @@
 #ifndef MMI_SOCKET_H
 #define MMI_SOCKET_H
 
+#include "base/limits.h"
 #include "role/role.h"
 #include "wake/wake.h"
 #include "wire/applicant.h"
@@ -106,6 +107,13 @@ typedef struct mmi_socket {
     uint8_t producer[MMI_PRODUCER_SIZE];   /* what it is called where its messages are acknowledged, or numbered */
     char features[MMI_FEATURES_MAX + 1];   /* that its connections say; "": those of its engine */
     struct mmi_resume *resume;       /* SUB that wants a replay: socket/resume.h; or NULL */
+    char member_of[MMI_GROUP_NAME_MAX + 1];   /* SUB: its group at each publisher; "": none */
+    struct mmi_group *group;         /* it is one at a PUB: socket/group.h; else NULL */
+    /* PUB that keeps groups, else NULL: the one of that name, which is made if need be.  MM_ENOTSUP: it is closed;
+     * MM_ESTATE: there are too many; MM_ENOMEM. */
+    int (*find_group)(struct mmi_socket *home, const char *name, struct mmi_socket **out);
+    mmi_list groups;                 /* PUB: its groups */
+    uint32_t behind;                 /* PUB: sockets of its groups that are in memory, also closed ones */
     bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */
     int fileno;                    /* -1: nobody asked */
     bool fileno_rung;
@@ -119,6 +127,13 @@ typedef struct mmi_socket {
     mmi_timer linger_timer, drops_timer, tick_timer, stop_timer, expire_timer;
     bool expiring;                 /* expire_timer is set: there may be messages that expire */
 } mmi_socket;
+
+/* What comes is acknowledged, where its sender asks for it. */
+static inline bool
+mmi_socket_acks(const mmi_socket *s)
+{
+    return s->ops->acks && (s->ops->subscribe == NULL || s->member_of[0] != '\0');
+}
 
 /* socket/expire.c */
 void mmi_socket_expiring(mmi_socket *s);   /* a message that expires was accepted */

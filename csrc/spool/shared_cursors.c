@@ -1,7 +1,8 @@
 /*
  * spool/shared_cursors.c: see spool/shared_cursors.h.
  *
- * Not here: when they are saved and what is removed then (spool/sweep.c).
+ * Not here: when they are saved and what is removed then (spool/sweep.c), which messages are not
+ * done, for who reads them (spool/shared_next.c).
  */
 #include "spool/shared_cursors.h"
 
@@ -255,63 +256,6 @@ mmi_spool_shared_cursor_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     return rc;
 }
 
-uint64_t
-mmi_spool_shared_cursor_next(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from)
-{
-    pthread_mutex_lock(&h->lock);
-    uint64_t next = mmi_cursor_next(&c->cursor, from);
-    pthread_mutex_unlock(&h->lock);
-    return next;
-}
-
-uint64_t
-mmi_spool_shared_cursor_next_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from)
-{
-    uint64_t first, last;
-    pthread_mutex_lock(&h->lock);
-    bool some = mmi_cursor_run(&c->cursor, from, UINT64_MAX, &first, &last);
-    uint64_t next = from <= c->cursor.floor ? from : some ? first : UINT64_MAX;
-    pthread_mutex_unlock(&h->lock);
-    return next;
-}
-
-size_t
-mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, const uint64_t *seqs,
-                             size_t count, bool *done)
-{
-    size_t i = 0;
-    pthread_mutex_lock(&h->lock);
-    for (; i < count && seqs[i] >= mmi_spool_first(&h->spool); i++) {
-        done[i] = mmi_cursor_is_done(&c->cursor, seqs[i]);
-        if (!done[i] && c->cursor.taken <= seqs[i]) {
-            c->cursor.taken = seqs[i] + 1;
-        }
-    }
-    pthread_mutex_unlock(&h->lock);
-    return i;
-}
-
-void
-mmi_spool_shared_cursor_untake(mmi_spool_shared *h, mmi_spool_cursor *c)
-{
-    pthread_mutex_lock(&h->lock);
-    c->cursor.taken = 0;
-    (void)mmi_cursor_trimmed(&c->cursor, mmi_spool_first(&h->spool));
-    pthread_mutex_unlock(&h->lock);
-}
-
-void
-mmi_spool_shared_cursor_pass(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from,
-                             mmi_spool_passed *out)
-{
-    pthread_mutex_lock(&h->lock);
-    *out = (mmi_spool_passed){ .next = mmi_cursor_next(&c->cursor, from),
-                               .first = mmi_spool_first(&h->spool),
-                               .missed = c->cursor.missed - c->told };
-    c->told = c->cursor.missed;
-    pthread_mutex_unlock(&h->lock);
-}
-
 int
 mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq)
 {
@@ -329,12 +273,10 @@ mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     return rc;
 }
 
-void
-mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
-                                mmi_spool_cursor_info *out)
+static void
+cursor_inspect(const mmi_spool_shared *h, const mmi_cursor *cursor, int failed,
+               mmi_spool_cursor_info *out)
 {
-    pthread_mutex_lock(&h->lock);
-    const mmi_cursor *cursor = &c->cursor;
     uint64_t visible = mmi_spool_visible(&h->spool), done = cursor->floor + cursor->above;
     *out = (mmi_spool_cursor_info){ .floor = cursor->floor,
                                     .saved_floor = cursor->saved_floor,
@@ -343,8 +285,37 @@ mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
                                     .unsaved = cursor->unsaved,
                                     .missed = cursor->missed,
                                     .ahead = cursor->ahead,
-                                    .failed = c->failed };
+                                    .failed = failed };
+}
+
+void
+mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
+                                mmi_spool_cursor_info *out)
+{
+    pthread_mutex_lock(&h->lock);
+    cursor_inspect(h, &c->cursor, c->failed, out);
     pthread_mutex_unlock(&h->lock);
+}
+
+int
+mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cursor_info *out)
+{
+    mmi_cursor look;
+    pthread_mutex_lock(&h->lock);
+    const mmi_spool_cursor *c = cursors_still(h, name);
+    const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool), h->spool.last_seq };
+    if (c != NULL) {
+        cursor_inspect(h, &c->cursor, c->failed, out);
+    }
+    pthread_mutex_unlock(&h->lock);
+    int rc = c == NULL ? mmi_cursor_look(&look, &h->files, h->dir, name, &spool) : MM_ENOENT;
+    if (rc == MM_OK) {
+        pthread_mutex_lock(&h->lock);
+        cursor_inspect(h, &look, MM_OK, out);
+        pthread_mutex_unlock(&h->lock);
+        mmi_cursor_close(&look);
+    }
+    return c == NULL ? rc : MM_OK;
 }
 
 int

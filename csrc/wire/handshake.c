@@ -413,7 +413,7 @@ mmi_handshake_take_shield(mmi_handshake *o)
 void
 mmi_handshake_peer(const mmi_handshake *o, mmi_wire_peer *out)
 {
-    *out = (mmi_wire_peer){ .wire = o->inner, .features = "", .user_id = "" };
+    *out = (mmi_wire_peer){ .wire = o->inner, .features = "", .group = "", .user_id = "" };
     o->inner->hello->peer(o, out);
     out->user_id = out->user_id[0] != '\0' ? out->user_id : o->user_id;
 }

@@ -22,6 +22,7 @@ typedef struct mmi_handshake_config {
     const uint8_t *identity;         /* told where the wire and the role have one             */
     size_t identity_size;
     const char *features;            /* mmi_wire_features, or NULL: not told                  */
+    const char *group;               /* that it is a member of; NULL: of none; where the wire has one */
     const char *refusal;             /* what any peer is told instead of a welcome, or NULL   */
     const mmi_wire *wire;            /* of who dials; NULL: the peer's first octet tells      */
     uint32_t as;                     /* what to dial as, as instead of a handshake before said; 0:

@@ -51,3 +51,14 @@ mmi_wire_knows(const char *features, const char *word)
     }
     return false;
 }
+
+bool
+mmi_wire_group_valid(const uint8_t *name, size_t size)
+{
+    static const char those[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    bool valid = size > 0 && size <= (size_t)MMI_GROUP_NAME_MAX;
+    for (size_t i = 0; valid && i < size; i++) {
+        valid = memchr(those, name[i], sizeof those - 1) != NULL;
+    }
+    return valid;
+}

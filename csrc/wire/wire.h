@@ -42,6 +42,7 @@ typedef struct mmi_wire_peer {
     const uint8_t *identity;         /* as it says it; of 0 octets where it says none    */
     size_t identity_size;
     const char *features;            /* mmi_wire_knows; "": it is no meshmsg peer        */
+    const char *group;               /* that it is to be a member of; "": of none        */
     mmi_octets properties;           /* as READY has them, of a mechanism; else of 0 octets */
     const char *user_id;             /* of the answer that let it in; "": nobody asked   */
 } mmi_wire_peer;
@@ -144,5 +145,7 @@ const mmi_wire *mmi_wire_of_text(const char **text);
 extern const char mmi_wire_features[];
 /* Has a peer that said those features that one? */
 bool mmi_wire_knows(const char *features, const char *word);
+/* Is that the name of a group?  1 to MMI_GROUP_NAME_MAX of A-Z a-z 0-9 . _ -. */
+bool mmi_wire_group_valid(const uint8_t *name, size_t size);
 
 #endif

@@ -48,6 +48,7 @@ from meshmsg._dedupe.memory import MemoryDedupeWindow as MemoryDedupeWindow
 from meshmsg._dedupe.window import DedupeTransaction as DedupeTransaction
 from meshmsg._dedupe.window import DedupeWindow as DedupeWindow
 from meshmsg._delivery.dead_letters import DeadLetter as DeadLetter
+from meshmsg._delivery.grouped import GroupInfo as GroupInfo
 from meshmsg._delivery.leases import LeasedMessage as LeasedMessage
 from meshmsg._delivery.pushing import PushOptions as PushOptions
 from meshmsg._hints.absent_names import module_hint as _module_hint
@@ -139,6 +140,7 @@ __all__ = [
     "Event",
     "EventKind",
     "ForkedError",
+    "GroupInfo",
     "InsecureBindError",
     "KeyPair",
     "Later",

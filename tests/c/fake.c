@@ -64,10 +64,23 @@ fake_open(int role, uint32_t overflow, uint32_t queue_messages)
 fake_sock *
 fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t flags)
 {
+    const mmi_proto_ops *ops = mmi_proto_find(role);
+    CHECK(ops != NULL && ops->is.number == role);
+    return fake_open_of(ops, overflow, queue_messages, flags);
+}
+
+static void
+fake_begun(mmi_proto_host *host)
+{
+    MMI_CONTAINER_OF(host, fake_sock, host)->begun_count++;
+}
+
+fake_sock *
+fake_open_of(const mmi_proto_ops *ops, uint32_t overflow, uint32_t queue_messages, uint32_t flags)
+{
     fake_sock *s = calloc(1, sizeof(*s));
     CHECK(s != NULL);
-    s->ops = mmi_proto_find(role);
-    CHECK(s->ops != NULL && s->ops->is.number == role);
+    s->ops = ops;
     s->random_seed = 12345;
     s->opts = (mm_socket_opts){ .send_queue_messages = queue_messages,
                                 .recv_queue_messages = queue_messages,
@@ -87,6 +100,7 @@ fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t fl
                                 .due = fake_due,
                                 .event = fake_event,
                                 .deferred = fake_deferred,
+                                .begun = fake_begun,
                                 .expired = mmi_drop_expired };
     s->state = calloc(1, s->ops->sock_size);
     CHECK(s->state != NULL);

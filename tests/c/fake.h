@@ -44,11 +44,14 @@ struct fake_sock {
     uint64_t now_ns, due_ns;           /* due: when the role wants its tick; 0: not */
     uint32_t slack;                    /* messages by which an outbox may be deferred */
     bool deferred;                         /* some may                              */
+    uint32_t begun_count;              /* of host->begun */
 };
 
 /* A socket with queues of that many messages; its options may be changed before the first use. */
 fake_sock *fake_open(int role, uint32_t overflow, uint32_t queue_messages);
 fake_sock *fake_open_with(int role, uint32_t overflow, uint32_t queue_messages, uint32_t flags);
+fake_sock *fake_open_of(const mmi_proto_ops *ops, uint32_t overflow, uint32_t queue_messages,
+                        uint32_t flags);
 void fake_tick(fake_sock *s);                               /* time goes on to when it wants that */
 void fake_close(fake_sock *s);                              /* cuts all peers, then fini */
 fake_pipe *fake_connect(fake_sock *s);                      /* NULL: refused, see add_rc */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "role/role.h"
+#include "wire/wire.h"
 #include "wire/zmtp/hello.h"
 
 typedef struct fuzz_end {
@@ -22,7 +23,8 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int role)
                                 .roles = &mmi_roles_known,
                                 .identity = (const uint8_t *)"me",
                                 .identity_size = 2,
-                                .features = "1" };
+                                .features = "1",
+                                .group = "me" };
     fuzz_end end = { 0 };
     if (mmi_hello_init(&h, &config) != MM_OK) {
         return end;
@@ -44,6 +46,8 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int role)
     }
     end.reason = h.reason;
     end.role = end.rc == 1 ? h.peer.role : 0;
+    size_t named = strlen(h.peer.group);
+    MMI_ASSERT(named == 0 || mmi_wire_group_valid((const uint8_t *)h.peer.group, named));
     mmi_hello_fini(&h);
     return end;
 }

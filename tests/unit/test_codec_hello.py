@@ -19,6 +19,11 @@ VECTORS = {
     "survey.bin": ref.survey(0x80000001, b"who?"),
     "refusal.bin": ref.refusal(0x80000001, b"busy"),
     "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop ack meta")),
+    "ready_member.bin": ref.ready(
+        b"SUB",
+        (b"X-Meshmsg", b"1 refuse stop ack meta"),
+        (b"X-Meshmsg-Group", b"workers"),
+    ),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
     "subscribe.bin": ref.subscription(True, b"fx."),
     "subscribe30.bin": ref.subscription(True, b"fx.", minor=0),

@@ -131,6 +131,9 @@ CALLS: dict[str, list[Any]] = {
     "wait_for_subscribed": [],
     "finish": [],
     "wait_for_finished": [],
+    "groups": [],
+    "seek_group": ["g", "earliest"],
+    "forget_group": ["g"],
 }
 
 

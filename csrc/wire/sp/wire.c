@@ -75,6 +75,7 @@ sp_peer(const mmi_handshake *o, mmi_wire_peer *out)
                             .framing = mmi_framing_sp(sp_mapping(o), o->of.sp.ours),
                             .role = o->of.sp.theirs->role,
                             .features = "",
+                            .group = "",
                             .user_id = "" };
 }
 

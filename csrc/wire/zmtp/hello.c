@@ -151,7 +151,7 @@ hello_prepare_mechanism(mmi_hello *h)
     size_t size = mmi_ready_put_metadata(&h->config, h->in);
     if (most > 0 && size > most) {   /* what only a peer of our kind understands is left out */
         mmi_hello_config shorter = h->config;
-        shorter.features = NULL;
+        shorter.features = shorter.group = NULL;
         size = mmi_ready_put_metadata(&shorter, h->in);
     }
     h->in_size = (uint32_t)size;

@@ -43,6 +43,7 @@ typedef struct mmi_hello_config {
     const uint8_t *identity;         /* sent for REQ, DEALER and ROUTER (often empty)       */
     size_t identity_size;
     const char *features;            /* value of X-Meshmsg, or NULL: not sent               */
+    const char *group;               /* value of X-Meshmsg-Group, or NULL: not sent         */
     const char *refusal;             /* what any peer is told instead of READY, or NULL     */
     const mmi_mechanism *mechanism;  /* NULL: none                                          */
     const void *mechanism_config;
@@ -60,6 +61,7 @@ typedef struct mmi_hello_peer {
     uint8_t identity_size;
     uint8_t identity[MM_IDENTITY_MAX];
     char features[MMI_FEATURES_MAX + 1];   /* "" when not a meshmsg peer                      */
+    char group[MMI_GROUP_NAME_MAX + 1];    /* "" where it says none                           */
 } mmi_hello_peer;
 
 typedef struct mmi_hello {

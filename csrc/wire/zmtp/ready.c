@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/octets.h"
+#include "wire/wire.h"
 #include "wire/zmtp/frame.h"
 #include "wire/zmtp/hello.h"
 
@@ -19,6 +20,7 @@ enum { READY_VALUE_LENGTH = 4 };
 static const char ready_type[] = "Socket-Type";
 static const char ready_identity[] = "Identity";
 static const char ready_features[] = "X-Meshmsg";
+static const char ready_group[] = "X-Meshmsg-Group";
 
 typedef struct ready_property {
     const uint8_t *name, *value;
@@ -80,6 +82,19 @@ ready_take_features(mmi_hello *h, const uint8_t *value, size_t size)
 }
 
 static int
+ready_take_group(mmi_hello *h, const uint8_t *value, size_t size)
+{
+    if (!mmi_wire_group_valid(value, size)) {
+        return mmi_refuse(h, MM_REASON_METADATA,
+                          "a group of %zu octet%s; it has 1 to %d of A-Z a-z 0-9 . _ -", size,
+                          mmi_plural(size), MMI_GROUP_NAME_MAX);
+    }
+    memcpy(h->peer.group, value, size);
+    h->peer.group[size] = '\0';
+    return MM_OK;
+}
+
+static int
 ready_take(mmi_hello *h, const ready_property *p)
 {
     if (ready_is(p, ready_type)) {
@@ -100,6 +115,8 @@ ready_take(mmi_hello *h, const ready_property *p)
         memcpy(h->peer.identity, p->value, p->value_size);
     } else if (ready_is(p, ready_features)) {
         ready_take_features(h, p->value, p->value_size);
+    } else if (ready_is(p, ready_group)) {
+        return ready_take_group(h, p->value, p->value_size);
     }
     return MM_OK;
 }
@@ -173,13 +190,16 @@ mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
         size_t length = strnlen(config->features, sizeof((mmi_hello_peer *)0)->features - 1);
         size += ready_put_property(out + size, ready_features, config->features, length);
     }
+    if (config->group != NULL) {
+        size += ready_put_property(out + size, ready_group, config->group, strlen(config->group));
+    }
     return size;
 }
 
 size_t
 mmi_ready_put(const mmi_hello_config *config, uint8_t *out)
 {
-    uint8_t body[MMI_HELLO_OUT_MAX / 2];   /* the properties take 400 octets at most */
+    uint8_t body[MMI_HELLO_OUT_MAX / 2];   /* the properties take 450 octets at most */
     memcpy(body, "\x05READY", 6);
     size_t size = 6 + mmi_ready_put_metadata(config, body + 6);
     size_t head = mmi_frame_head_put(out, MMI_FRAME_COMMAND, size);

@@ -23,6 +23,7 @@ zmtp_begin(mmi_handshake *o)
                                     .identity = config->identity,
                                     .identity_size = config->identity_size,
                                     .features = config->features,
+                                    .group = config->group,
                                     .refusal = config->refusal,
                                     .mechanism = config->mechanism,
                                     .mechanism_config = config->mechanism_config,
@@ -97,6 +98,7 @@ zmtp_peer(const mmi_handshake *o, mmi_wire_peer *out)
                             .identity = peer->identity,
                             .identity_size = peer->identity_size,
                             .features = peer->features,
+                            .group = peer->group,
                             .user_id = o->of.zmtp.user_id };
     if (shield->mechanism != NULL) {
         out->properties.data = shield->mechanism->metadata(shield->self, &out->properties.size);

@@ -58,13 +58,14 @@ class EventKind(IntEnum):
             none; told once a connection.
         DEAD_LETTER: A message will not be delivered, and goes where `dead_letter` of Push says;
             told when none waited before.
-        ACK_TIMEOUT: A peer had messages for longer than `ack_timeout` of Push without acknowledging
-            them; `count` of them go to others.
+        ACK_TIMEOUT: A peer had messages for longer than `ack_timeout` of Push, or of Pub, without
+            acknowledging them; `count` of them go to others.
         SPOOL_STOPPED: A Push with a `spool` reads on no further: the next messages there are
             harmed, or the disk failed; `detail` says which. What was put stays there. Of a Pub:
-            those that are live get nothing more.
+            those that are live get nothing more, or a group does.
         PEER_LIVE: A Sub with `replay=` has a publisher without a spool: only what that sends from
-            now on comes. `require="replay"` refuses it.
+            now on comes. `require="replay"` refuses it. Or a Sub with `group=` has one that keeps
+            no groups (`require="group"`).
         REPLAY_LOST: `count` of the messages that a Sub with `replay=` asked for are not in the
             publisher's spool any more; `detail` says why. It goes on with the first that is there.
         NOT_RETAINED: `count` messages of a Pub with `retain="last"` were sent and are not retained,
@@ -152,6 +153,8 @@ class Reason(IntEnum):
             and what to do.
         SPOOL: What the subscriber asked for is harmed in the publisher's spool, which does not
             pass over it (`on_corruption`); `detail` says which messages.
+        GROUP: It may not be a member of its group at this publisher: the members there have other
+            topics, its topics changed, or there are too many groups (64); `detail` says which.
     """
 
     NONE = 0
@@ -197,6 +200,7 @@ class Reason(IntEnum):
     PLAINTEXT = 40
     FEATURE = 41
     SPOOL = 42
+    GROUP = 43
 
 
 _explain(EventKind)

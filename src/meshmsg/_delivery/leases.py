@@ -27,7 +27,8 @@ _ROUTING: dict[str, int] = {
 
 
 class LeasedMessage(FullMessage):
-    """A message of a Pull with `ack="manual"`: it is its receiver's until that says it is done."""
+    """A message of a Pull, or of a Sub in a group, with `ack="manual"`: it is its receiver's until
+    that says it is done."""
 
     _pull: Any = None  # a weak reference to the socket; in the class of each
 
@@ -43,11 +44,14 @@ class LeasedMessage(FullMessage):
         return rc > 0
 
 
-def leased_form(socket: object) -> Any:
-    """What the messages of a Pull are made of that are acknowledged by hand."""
+def leased_form(socket: object, first: str = "lease") -> Any:
+    """What the messages of a receiver are made of that are acknowledged by hand.
+
+    `first` is what the first of several frames is: of a Pull a frame as others, of a Sub the topic.
+    """
     own = type("LeasedMessage", (LeasedMessage,), {"_pull": weakref.ref(socket)})
     own.__module__ = LeasedMessage.__module__
-    return native.form(message_class, own, "lease")
+    return native.form(message_class, own, first)
 
 
 def delivery_flags(delivery: str | None, *, spooled: bool) -> int:

@@ -247,6 +247,11 @@ class Published(Spooled):
     def _fed(self) -> Feed:
         return Replay(self.spool, self._socket._handle)
 
+    @property
+    def feed(self) -> Replay:
+        """What publishes it."""
+        return cast("Replay", self._feed)
+
 
 def spool_of(given: Any) -> Spool:
     """Return the spool of threads that one of asyncio is made of, or itself."""

@@ -55,8 +55,8 @@ def check_by_hand(self: Any, call: str) -> None:
     """Refuse what gives no messages that could say that they are done."""
     if self._opts.flags & lib.MM_OPT_ACK_MANUAL:
         raise UsageError(
-            f"{call} gives no message to acknowledge, and this Pull has ack='manual'; take recv, "
-            "recv_many or an iteration"
+            f"{call} gives no message to acknowledge, and this {type(self).__name__} has "
+            "ack='manual'; take recv, recv_many or an iteration"
         )
 
 

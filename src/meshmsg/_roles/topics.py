@@ -17,6 +17,10 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import NUMBERED, TOPICAL, Message
+from meshmsg._delivery.dead_letters import check_attempts
+from meshmsg._delivery.grouped import check_member, join_group
+from meshmsg._delivery.leases import Ack, ack_flags, check_prefetch, leased_form
+from meshmsg._delivery.pushing import check_ack_timeout
 from meshmsg._delivery.replaying import ask_replay, replay_of
 from meshmsg._delivery.retaining import Retain, retain_flags, retain_numbers
 from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub
@@ -62,6 +66,15 @@ def _quoted(begins: str | bytes, size: int, unit: str) -> str:
     return repr(begins) if size <= TOPIC_TOLD_MAX else f"{begins!r}... ({size} {unit})"
 
 
+def _check_stays(self: SocketBase, rc: int) -> None:
+    member = getattr(self, "_member_of", None)
+    if rc == lib.MM_ESTATE and member is not None and not self._stops:
+        raise UsageError(
+            f"the topics of a member of a group ({member!r}) stay as they are: say them in "
+            "topics=, for all members the same"
+        )
+
+
 @verb
 def subscribe(self: SocketBase, topic: str | bytes) -> None:
     """Ask for messages whose topic begins with this; "" asks for all.
@@ -75,13 +88,14 @@ def subscribe(self: SocketBase, topic: str | bytes) -> None:
 
     Raises:
         TooLargeError: Over topic_size_max.
-        UsageError: The socket stopped receiving (`stop_receiving`): nothing comes any more.
+        UsageError: The socket stopped receiving (`stop_receiving`): nothing comes any more. Or it
+            is a member of a group, whose topics stay.
         ClosedError: The socket was closed.
     """
     raw = encode_topic(topic)
-    self._check(
-        lib.mm_subscribe(self._handle, *buffer_of(raw)), f"cannot subscribe to {shown(topic)}"
-    )
+    rc = lib.mm_subscribe(self._handle, *buffer_of(raw))
+    _check_stays(self, rc)
+    self._check(rc, f"cannot subscribe to {shown(topic)}")
 
 
 @verb
@@ -94,11 +108,12 @@ def unsubscribe(self: SocketBase, topic: str | bytes) -> None:
         topic: As it was given to `subscribe`.
 
     Raises:
-        UsageError: It is not subscribed to.
+        UsageError: It is not subscribed to; or the socket is a member of a group.
         ClosedError: The socket was closed.
     """
     raw = encode_topic(topic)
     rc = lib.mm_unsubscribe(self._handle, *buffer_of(raw))
+    _check_stays(self, rc)
     if rc == lib.MM_EINVAL:
         raise error_for(rc, f"{shown(topic)} is not subscribed to ({about(self)})")
     self._check(rc, f"cannot unsubscribe from {shown(topic)}")
@@ -145,8 +160,9 @@ class PubForm(Inbox[Message]):
             numbers there. `send` returns when its message is kept as the `durability` of the spool
             says, whether or not there is a peer, and waits for room in the spool only (its
             `overflow`). A `Sub(replay=...)` gets what was published before, and then what comes.
-            `overflow` of this socket is about other subscribers, and waits in no call. A spool has
-            one socket. Close the Pub before its spool.
+            `overflow` of this socket is about other subscribers, and waits in no call. Those of a
+            `Sub(group=...)` share what is published. A spool has one socket. Close the Pub before
+            its spool.
         retain: "last": the last message of each topic is kept, and goes to who subscribes to it,
             before what comes then. One with an empty body clears its topic; one that is over
             (`ttl`) is kept no longer. With `spool` the last ones there are read first, in the
@@ -155,6 +171,11 @@ class PubForm(Inbox[Message]):
             kept: `unretained_messages` counts it, and the event NOT_RETAINED tells. None: 65,536.
         retain_bytes_max: The same in bytes, as `retained_bytes` has them; what is too large leaves
             its topic without one. None: 64 MiB.
+        max_attempts: Of its groups: how often a message is handed out before it is dropped, and
+            counted (`groups`); None: no limit. A member that closes in order does not count.
+        ack_timeout: Of its groups: seconds that a member may have a message without acknowledging
+            it, or saying that it works on it (`message.extend()`); then it goes to another one,
+            which counts as an attempt. None: as long as its connection lives.
     """
 
     _role: ClassVar[int] = lib.MM_PUB
@@ -172,14 +193,24 @@ class PubForm(Inbox[Message]):
         retain: Retain | None = None,
         retain_topics_max: int | None = None,
         retain_bytes_max: int | None = None,
+        max_attempts: int | None = None,
+        ack_timeout: float | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
         check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        numbers = {
+            "max_attempts": check_attempts(max_attempts),
+            "ack_timeout_ms": check_ack_timeout(ack_timeout),
+        }
+        if spool is None and any(numbers.values()):
+            raise UsageError(
+                "max_attempts and ack_timeout are for the groups of a Pub, which has a spool="
+            )
         self._spool_given = spool
         flags = retain_flags(retain)
-        numbers = retain_numbers(flags, retain_topics_max, retain_bytes_max)
+        numbers |= retain_numbers(flags, retain_topics_max, retain_bytes_max)
         self._open(options, engine, bind, connect, flags=flags, numbers=numbers)
 
     def _opened(self) -> None:
@@ -317,6 +348,17 @@ class SubForm(Inbox[Message]):
             Messages have a `seq`. Of topics that are subscribed to later only what comes then. The
             event PEER_LIVE says which publisher has no spool, `require="replay"` refuses it;
             REPLAY_LOST says that messages were gone.
+        group: The name of a group, up to 58 of A-Z, a-z, 0-9, dot, underscore and hyphen, at
+            publishers with a `spool`: each message goes to one member of it, and to another one if
+            that is lost before it was done. The publisher keeps the place of the group, also while
+            nobody is in it (`Pub.groups`, `Pub.seek_group`). All members have the same `topics`,
+            which stay. Messages have a `seq` and an `attempt`. PEER_LIVE says which publisher keeps
+            no groups, `require="group"` refuses it.
+        prefetch: Of a group: messages that a publisher may send beyond those that are acknowledged;
+            None is `recv_queue_messages`.
+        ack: Of a group, when a message is done. "auto": when the next one is asked for, by whoever
+            asks, so for one thread or task. "manual": when `message.ack()` says so; messages are
+            then `LeasedMessage`.
     """
 
     _role: ClassVar[int] = lib.MM_SUB
@@ -326,6 +368,8 @@ class SubForm(Inbox[Message]):
     fileno = fileno
     stop_receiving = stop_receiving
     _form = TOPICAL
+    _member_of: str | None = None
+    """The group it is in."""
     subscribe = subscribe
     unsubscribe = unsubscribe
 
@@ -337,16 +381,32 @@ class SubForm(Inbox[Message]):
         topics: str | bytes | Iterable[str | bytes] = (),
         conflate: bool | Literal["topic"] = False,
         replay: str | None = None,
+        group: str | None = None,
+        prefetch: int | None = None,
+        ack: Ack = "auto",
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
         wanted = encode_topics(topics)
         before = replay_of(replay)
-        flags = conflate_flags(conflate) | (lib.MM_OPT_REPLAY if before else 0)
-        if before:
-            self._form = NUMBERED
-        self._open(options, engine, None, None, flags=flags)
+        flags = conflate_flags(conflate) | (lib.MM_OPT_REPLAY if before else 0) | ack_flags(ack)
+        member = check_member(
+            group,
+            topics=len(wanted),
+            conflate=conflate,
+            replay=replay,
+            prefetch=prefetch,
+            ack=ack,
+        )
+        count = check_prefetch(prefetch)
+        if before or member is not None:
+            self._form = leased_form(self, "numbered") if ack == "manual" else NUMBERED
+        flags |= lib.MM_OPT_GROUP if member is not None else 0
+        self._member_of = member
+        self._open(options, engine, None, None, flags=flags, numbers={"prefetch": count})
         try:
+            if member is not None:
+                join_group(self, member)
             if before:
                 ask_replay(self, before)
             if conflate:

@@ -30,12 +30,13 @@ _NO_PEER: dict[str | None, int] = {
     "error": lib.MM_NO_PEER_ERROR,
     "drop": lib.MM_NO_PEER_DROP,
 }
-Feature = Literal["acks", "headers", "replay"]
+Feature = Literal["acks", "headers", "replay", "group"]
 
 _REQUIRE: dict[str, int] = {
     "acks": lib.MM_OPT_REQUIRE_ACKS,
     "headers": lib.MM_OPT_REQUIRE_HEADERS,
     "replay": lib.MM_OPT_REQUIRE_REPLAY,
+    "group": lib.MM_OPT_REQUIRE_GROUP,
 }
 SHARING = tuple(
     role for role in range(1, lib.MM_ROLE_COUNT) if lib.mm_role_facts(role) & lib.MM_ROLE_SHARES
@@ -70,7 +71,8 @@ OPTION_TEXTS: dict[str, str] = {
     "overflow. Of Push, Dealer, Pair and (but for dropping) Req.",
     "require": 'What peers must be able to do, or they are refused: "headers", to take what goes '
     'with a message (key, headers, times); "acks", of a Push with delivery="at_least_once"; or a '
-    'tuple of both; "replay", of a Sub with replay=, to publish from a spool. None is nothing: '
+    'tuple of both; "replay", of a Sub with replay=, to publish from a spool; "group", of a Sub '
+    "with group=, to keep groups. None is nothing: "
     "who cannot gets messages without, or gives only what comes.",
     "insecure": "Allow binding outside loopback although nothing protects the connections.",
     "send_queue_messages": "Messages queued for a peer.",
@@ -285,7 +287,11 @@ def _require_flags(role: int, require: object, asked: int) -> int:
                 "require is 'replay', and no replay is asked for here: that is for a Sub with "
                 "replay="
             )
-        if name != "replay" and not lib.mm_role_facts(role) & lib.MM_ROLE_SENDS:
+        if name == "group" and not asked & lib.MM_OPT_GROUP:
+            raise UsageError(
+                "require is 'group', and this is in no group: that is for a Sub with group="
+            )
+        if name not in ("replay", "group") and not lib.mm_role_facts(role) & lib.MM_ROLE_SENDS:
             raise UsageError(
                 f"require is {name!r}, and a socket that only receives sends nobody any: it is for "
                 "the side that sends"

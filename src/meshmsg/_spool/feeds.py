@@ -7,11 +7,24 @@ which first.
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 from meshmsg._binding.core import EAGAIN, ESTATE, ffi, lib
 from meshmsg._binding.errors import ClosedError, UsageError
 from meshmsg._spool.spool import Spool
+
+_GROUP_COUNTS = (
+    "members",
+    "unacked",
+    "acked",
+    "redelivered",
+    "unwanted",
+    "removed",
+    "harmed",
+    "expired",
+    "attempts",
+)
 
 
 class Feed:
@@ -96,5 +109,39 @@ class Replay(Feed):
     _end: Any = lib.mm_replay_close
     _inspect: Any = lib.mm_replay_inspect
 
+    def __init__(self, spool: Spool, handle: int) -> None:
+        self._asking = threading.RLock()
+        """Held while somebody asks about groups, which may wait for the disk; `close` waits."""
+        super().__init__(spool, handle)
+
     def _open(self, handle: int, pointer: Any, cursor: str, out: Any) -> int:
         return int(lib.mm_replay_open(handle, pointer, out))
+
+    def close(self) -> None:
+        """End it; the spool stays open. Again: nothing."""
+        if os.getpid() == self._spool._pid:
+            with self._asking:
+                super().close()
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Return what the core knows of the groups that somebody was in."""
+        out = ffi.new("mm_group_info[]", lib.MM_GROUPS_MAX)
+        count = ffi.new("uint32_t *")
+        with self._spool._in_use(), self._asking:
+            rc = int(lib.mm_replay_groups(self._own(), out, lib.MM_GROUPS_MAX, count))
+            self._spool._raise_for(rc, "listing groups")
+        found = []
+        for info in out[0 : min(count[0], lib.MM_GROUPS_MAX)]:
+            one = {name: int(getattr(info, name)) for name in _GROUP_COUNTS}
+            found.append({"name": ffi.string(info.name).decode(), **one})
+        return found
+
+    def seek_group(self, name: str, seq: int) -> int:
+        """Have a group go on elsewhere; the code of it."""
+        with self._spool._in_use(), self._asking:
+            return int(lib.mm_group_seek(self._own(), name.encode(), seq))
+
+    def forget_group(self, name: str) -> int:
+        """Forget a group; the code of it."""
+        with self._spool._in_use(), self._asking:
+            return int(lib.mm_group_forget(self._own(), name.encode()))

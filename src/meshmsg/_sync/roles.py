@@ -16,7 +16,14 @@ from meshmsg._binding.message import Message, Request
 from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg._sync.batches import recv_batch
-from meshmsg._sync.publishing import retained, wait_for_subscribed, wait_for_subscribers
+from meshmsg._sync.publishing import (
+    forget_group,
+    groups,
+    retained,
+    seek_group,
+    wait_for_subscribed,
+    wait_for_subscribers,
+)
 from meshmsg._sync.publishing import send as publish
 from meshmsg._sync.publishing import send_frames as publish_frames
 from meshmsg._sync.receipts import send as send_with_receipt
@@ -78,6 +85,9 @@ class Pub(topics.PubForm, Socket[Message]):
     drain = drain
     wait_for_subscribers = wait_for_subscribers
     retained = retained
+    groups = groups
+    seek_group = seek_group
+    forget_group = forget_group
 
 
 class XPub(topics.XPubForm, Socket[Message]):

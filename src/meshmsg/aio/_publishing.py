@@ -1,4 +1,5 @@
-"""Publishing for asyncio: sending under a topic, and waiting until both ends know of it.
+"""Publishing for asyncio: sending under a topic, and waiting until both ends know of it;
+and the groups of a Pub with a spool.
 
 Not here: subscribing, and counting subscribers (_roles/topics.py). Law: as of any send
 (_sending.py).
@@ -13,11 +14,21 @@ from meshmsg._binding.core import ffi, lib, sends_natively, to_ms
 from meshmsg._binding.data import Data, buffer_of, encode_topic, is_topic, pack_frames
 from meshmsg._binding.message import Message
 from meshmsg._binding.note import MessageOptions
+from meshmsg._delivery.grouped import (
+    GroupInfo,
+    check_start,
+    drop_group,
+    group_name,
+    groups_of,
+    move_group,
+    published_of,
+)
 from meshmsg._delivery.retaining import asked
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import shown, subscribers_of
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
+from meshmsg._spool.cursor import Start
 from meshmsg.aio._loop import DRAINED, PEERS
 from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
@@ -205,3 +216,57 @@ async def wait_for_subscribed(
         not_subscribed(count, info),
     )
     return Subscribed(int(info.confirmed), self.peers())
+
+
+@verb
+async def groups(self: Socket[Any]) -> list[GroupInfo]:
+    """List the groups that there are, with or without members, in the order of their names.
+
+    Thread-safe: yes. Cancel-safe: yes.
+
+    Returns:
+        What each is now: its members, its place in the spool, how far it is behind.
+
+    Raises:
+        UsageError, SpoolError, ClosedError: As `meshmsg.Pub.groups`.
+    """
+    published = published_of(self)
+    found: list[GroupInfo] = await published.given._in_thread(lambda: groups_of(published))
+    return found
+
+
+@verb
+async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
+    """Have a group that nobody is in go on elsewhere; one that is not there is made.
+
+    Thread-safe: yes. Cancel-safe: yes; it may go on, and be moved.
+
+    Args:
+        name: The group's.
+        start: "earliest": with the first message that is there; "latest": with what is published
+            from now on; or the number of a message.
+
+    Raises:
+        UsageError, SpoolError, ClosedError, TypeError: As `meshmsg.Pub.seek_group`.
+    """
+    group_name(name)
+    check_start(start)
+    published = published_of(self)
+    await published.given._in_thread(lambda: move_group(published, name, start))
+
+
+@verb
+async def forget_group(self: Socket[Any], name: str) -> None:
+    """Remove a group that nobody is in, and its place. Its next member makes it anew.
+
+    Thread-safe: yes. Cancel-safe: yes; it may go on, and be removed.
+
+    Args:
+        name: The group's.
+
+    Raises:
+        UsageError, SpoolError, ClosedError, TypeError: As `meshmsg.Pub.forget_group`.
+    """
+    group_name(name)
+    published = published_of(self)
+    await published.given._in_thread(lambda: drop_group(published, name))

@@ -19,7 +19,15 @@ from meshmsg._binding.note import MessageOptions
 from meshmsg._roles import forms, questions, topics
 from meshmsg.aio._batches import recv_batch
 from meshmsg.aio._finishing import wait_for_finished
-from meshmsg.aio._publishing import publish_on, retained, wait_for_subscribed, wait_for_subscribers
+from meshmsg.aio._publishing import (
+    forget_group,
+    groups,
+    publish_on,
+    retained,
+    seek_group,
+    wait_for_subscribed,
+    wait_for_subscribers,
+)
 from meshmsg.aio._publishing import send as publish
 from meshmsg.aio._publishing import send_frames as publish_frames
 from meshmsg.aio._receipts import send as send_with_receipt
@@ -85,6 +93,9 @@ class Pub(topics.PubForm, Socket[Message]):
     drain = drain
     wait_for_subscribers = wait_for_subscribers
     retained = retained
+    groups = groups
+    seek_group = seek_group
+    forget_group = forget_group
 
 
 class XPub(topics.XPubForm, Socket[Message]):

@@ -1,0 +1,230 @@
+"""Groups at a Pub with a spool: what a Sub says to be in one, and what a Pub tells of its own.
+
+Not here: what a group does (csrc/role/group.c, csrc/api/groups.c), waiting
+(_sync/publishing.py, aio/_publishing.py). Law: checked here, before the socket has an endpoint.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from meshmsg._binding.core import EAGAIN, ffi, lib
+from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
+from meshmsg._delivery.leases import Ack
+from meshmsg._socket.base import SocketBase
+from meshmsg._spool.cursor import (
+    SpoolCursorInfo,
+    Start,
+    first_and_last,
+    names_of,
+    start_of,
+    trimmed,
+)
+from meshmsg._spool.spool import Spool
+
+if TYPE_CHECKING:
+    from meshmsg._delivery.spooled import Published
+
+NAME_MAX: int = lib.MM_GROUP_NAME_MAX
+"""Characters of the name of a group."""
+GROUPS_MAX: int = lib.MM_GROUPS_MAX
+"""Groups at a Pub."""
+PREFIX = "group."
+"""In front of the name of a group: the name of its cursor."""
+_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{NAME_MAX}}}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class GroupInfo:
+    """What a group at a Pub is, at one moment.
+
+    Attributes:
+        name: Its name.
+        members: Subscribers that are in it now.
+        floor: All messages of the spool up to this number are done; None: its cursor is harmed.
+        lag: How many messages can be read and are not done, whatever their topics; None, likewise.
+        unacked: Messages that members have, and did not acknowledge.
+        acked: Messages that a member was done with, since the Pub was opened or the group was
+            moved; so are those below.
+        redelivered: Messages that were taken back from a member, for another one.
+        unwanted: Messages passed over, as nobody in it subscribed to their topic.
+        removed, harmed: Messages that no member gets: retention removed them; they are harmed.
+        expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
+            `max_attempts` times.
+    """
+
+    name: str
+    members: int
+    floor: int | None
+    lag: int | None
+    unacked: int
+    acked: int
+    redelivered: int
+    unwanted: int
+    removed: int
+    harmed: int
+    expired: int
+    attempts: int
+
+
+_COUNTS = tuple(GroupInfo.__dataclass_fields__)[4:]
+
+
+def group_name(group: object) -> str:
+    """Return the name of a group.
+
+    Raises:
+        TypeError: It is no str.
+        UsageError: It is no name.
+    """
+    if not isinstance(group, str):
+        raise TypeError(f"group is {group!r}; it is the name of a group, as text")
+    if _NAME.fullmatch(group) is None:
+        raise UsageError(
+            f"group is {group!r}; it is 1 to {NAME_MAX} of A-Z, a-z, 0-9, dot, underscore and "
+            "hyphen"
+        )
+    return group
+
+
+def check_member(
+    group: str | None,
+    *,
+    topics: int,
+    conflate: object,
+    replay: object,
+    prefetch: object,
+    ack: Ack,
+) -> str | None:
+    """Return the name of the group of a Sub, or None; refuses what does not go with it."""
+    if group is None:
+        name = "prefetch" if prefetch is not None else "ack" if ack != "auto" else ""
+        if name:
+            raise UsageError(f"{name} is for a Sub with group=: nobody waits for others to be done")
+        return None
+    name = group_name(group)
+    if replay is not None:
+        raise UsageError(
+            "replay is not for a Sub with group=: a group has a place of its own; "
+            "Pub.seek_group(name, start) moves it"
+        )
+    if conflate:
+        raise UsageError("conflate is not for a Sub with group=: each message of a group counts")
+    if not topics:
+        raise UsageError(
+            "topics is empty: a member of a group says what it subscribes to as it is made; "
+            'topics="" is everything'
+        )
+    return name
+
+
+def join_group(socket: SocketBase, name: str) -> None:
+    """Have a Sub without an endpoint be a member of a group at each of its publishers."""
+    socket._check(lib.mm_sub_group(socket._handle, name.encode()), "joining a group")
+
+
+def published_of(pub: Any) -> Published:
+    """Return what a Pub has of its spool.
+
+    Raises:
+        UsageError: It has none.
+        ClosedError: It was closed.
+    """
+    if pub.closed:
+        raise pub._error(lib.MM_ECLOSED, "asking for groups")
+    spooled: Published | None = pub._spooled
+    if spooled is None:
+        raise UsageError("this Pub keeps no groups: that is for a Pub with spool=")
+    return spooled
+
+
+def _looked(spool: Spool, name: str) -> SpoolCursorInfo | None:
+    """Look at a cursor without opening it; None: it was removed meanwhile."""
+    out = ffi.new("mm_spool_cursor_info *")
+    with spool._in_use() as pointer:
+        rc = int(lib.mm_spool_cursor_look(pointer, name.encode(), out))
+    if rc == lib.MM_ENOENT:
+        return None
+    if rc in (lib.MM_EPROTO, lib.MM_ENOTSUP):
+        return SpoolCursorInfo(name, None, None)
+    spool._raise_for(rc, f"looking at the cursor {name!r}")
+    return SpoolCursorInfo(name, int(out.floor), int(out.left))
+
+
+def groups_of(published: Published) -> list[GroupInfo]:
+    """List the groups; waits for the disk."""
+    active = {one["name"]: one for one in published.feed.groups()}
+    kept = {
+        name[len(PREFIX) :]: info
+        for name in names_of(published.spool, lib.mm_spool_cursor_names)
+        if name.startswith(PREFIX) and (info := _looked(published.spool, name)) is not None
+    }
+    found = []
+    for name in sorted({*active, *kept}):
+        counts = active.get(name, {})
+        cursor = kept.get(name)
+        fed = cursor is not None
+        found.append(
+            GroupInfo(
+                name,
+                counts.get("members", 0),
+                cursor.floor if cursor is not None else 0,
+                cursor.lag if cursor is not None else 0,
+                **{count: counts.get(count, 0) if fed else 0 for count in _COUNTS},
+            )
+        )
+    return found
+
+
+def check_start(start: object) -> int:
+    """Return where a group is to begin, as the core has it."""
+    return start_of(start)
+
+
+def move_group(published: Published, name: str, start: Start) -> None:
+    """Have a group go on elsewhere; waits for the disk."""
+    spool = published.spool
+    seq = check_start(start)
+    rc = published.feed.seek_group(name, seq)
+    doing = f"moving the group {name!r}"
+    if rc == lib.MM_ENOENT:
+        raise trimmed(spool, seq)
+    if rc == lib.MM_EINVAL:
+        raise UsageError(
+            f"{spool.path}: start is {start:,}; the next message is "
+            f"{first_and_last(spool)[1] + 1:,}"
+        )
+    if rc == EAGAIN:
+        raise UsageError(
+            f"{doing}: there are {GROUPS_MAX} groups, as many as may be; forget_group makes room"
+        )
+    _raise_for(published, rc, name, doing)
+
+
+def drop_group(published: Published, name: str) -> None:
+    """Forget a group; waits for the disk."""
+    rc = published.feed.forget_group(name)
+    if rc == lib.MM_ENOENT:
+        raise SpoolError(f"{published.spool.path}: there is no group {name!r}", code=rc)
+    _raise_for(published, rc, name, f"forgetting the group {name!r}")
+
+
+def _raise_for(published: Published, rc: int, name: str, doing: str) -> None:
+    path = published.spool.path
+    if rc == lib.MM_ESTATE:
+        raise UsageError(
+            f"{doing}: a subscriber is in it, or its cursor is open ({path}); wait until it has "
+            "left"
+        )
+    if rc == lib.MM_EPROTO:
+        raise SpoolCorruptError(
+            f"{path}: the cursor of the group {name!r} is harmed, or of another spool; after "
+            "forget_group it can be made anew",
+            first=0,
+            last=0,
+        )
+    if rc == lib.MM_ECLOSED:
+        published.feed.check_open()
+    published.spool._raise_for(rc, doing)

@@ -1,0 +1,84 @@
+"""Publishers with groups, and their members, are killed by SIGKILL, again and again: each message
+that was kept comes to a member, and is known again where it comes twice.
+
+A few rounds here; `make crash` has 200. Not here: producers of a Push (test_push_spool_kill.py).
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.support.grouped import SHORT_S
+from tests.support.pairs import WAIT_S, of_its_own
+
+LINES_MAX = 200
+"""Of what a publisher says, after which it is killed."""
+SOON: dict[str, Any] = {"reconnect_min": 0.005, "reconnect_max": 0.05}
+
+
+@contextmanager
+def publishing(path: Path, level: str, endpoint: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A publisher in a process of its own; at the end it is killed."""
+    command = [sys.executable, "-m", "tests.crash.publisher", str(path), level, endpoint]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait(WAIT_S)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def some(subs: list[mm.Sub], got: dict[int, tuple[int, int]]) -> None:
+    """Receive what there is, and look that a number has one `seq` for ever."""
+    for sub in subs:
+        try:
+            while True:
+                message = sub.recv(timeout=SHORT_S)
+                assert message.seq is not None
+                assert got.setdefault(int(message), message.seq) == message.seq
+        except mm.TimedOutError:
+            pass
+
+
+@pytest.mark.parametrize("level", ["os", "disk"])
+def test_a_publisher_that_is_killed_loses_nothing_of_a_group(tmp_path: Path, level: str) -> None:
+    """Whatever its members were about; these come and go as well."""
+    dice = random.Random(f"{SEED} {level} groups")
+    with mm.Pull(bind=of_its_own()) as free:
+        endpoint = free.endpoint
+    kept, got = 0, {}
+    for _ in range(ROUNDS):
+        options = {"connect": endpoint, "topics": "", "group": "w", **SOON}
+        subs = [mm.Sub(**options) for _ in range(1 + dice.randrange(3))]
+        with publishing(tmp_path / "s", level, endpoint) as process:
+            assert process.stdout is not None
+            for _ in range(1 + dice.randrange(LINES_MAX)):
+                kept = int(process.stdout.readline())
+            some(subs, got)
+        for sub in subs:
+            sub.close()
+    with (
+        mm.Spool(tmp_path / "s") as spool,
+        mm.Pub(bind=endpoint, spool=spool) as pub,
+        mm.Sub(connect=endpoint, topics="", group="w") as last,
+    ):
+        assert spool.info().last_seq >= kept
+        while pub.groups()[0].lag:
+            some([last], got)
+        assert sorted(got) == list(range(spool.info().last_seq))
+        assert {number + 1: seq for number, (_, seq) in got.items()} == {
+            number + 1: number + 1 for number in got
+        }
