@@ -11,7 +11,9 @@
 
 /* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
  * socket whose messages go to whoever it has, as else two peers in turn would make none.  What
- * answers something that came since is none: a quick exchange of questions and answers. */
+ * answers something that came since is none: a quick exchange of questions and answers.  An ACK is
+ * answered only by who waited for all he sent: else a fast sender would write each message by itself,
+ * as there is always an ACK of the one before. */
 static const uint64_t TX_BURST_NS = 20000;
 
 #ifdef MMI_CHECKED
@@ -79,6 +81,13 @@ tx_flushed_ns(const mmi_link *link)
     return link->socket->segments ? link->socket->last_flush_ns : link->tx.flushed_ns;
 }
 
+static bool
+tx_answers(const mmi_link *link)
+{
+    const mmi_unacked *u = link->pipe.unacked;
+    return link->last_in_ns > link->tx.asked_ns && (u == NULL || mmi_unacked_count(u) == 0);
+}
+
 bool
 mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
 {
@@ -86,7 +95,7 @@ mmi_link_flush_due(const mmi_link *link, uint64_t now_ns)
     return (tx->then & (MMI_TX_RESUME | MMI_TX_PART | MMI_TX_CLOSE)) != 0 ||
            link->socket->closing || mmi_link_leaves(link) || mmi_link_flush_worth(link) ||
            (!mmi_tx_is_paced(link) &&
-            (now_ns - tx_flushed_ns(link) >= TX_BURST_NS || link->last_in_ns > tx->asked_ns));
+            (now_ns - tx_flushed_ns(link) >= TX_BURST_NS || tx_answers(link)));
 }
 
 bool

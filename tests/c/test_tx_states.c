@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "link/link.h"
+#include "queue/unacked.h"
 
 enum { THENS = 16, MUCH = 128 * 1024, QUEUE_MAX = 1000, BURST_NS = 20000 };
 
@@ -379,6 +380,12 @@ test_a_caller_leaves_to_the_runner_only_what_follows_closely(void)
     CHECK(mmi_link_flush_due(link, now + 1));
     link->last_in_ns++;                      /* it answers */
     CHECK(mmi_link_flush_due(link, now));
+    mmi_unacked unacked = { .written = 2, .acked.count = 1 };
+    link->pipe.unacked = &unacked;           /* an ACK is no answer, but to who waited for it */
+    CHECK(!mmi_link_flush_due(link, now));
+    unacked.acked.count = 2;
+    CHECK(mmi_link_flush_due(link, now));
+    link->pipe.unacked = NULL;
     mmi_tx_pace(link);
     CHECK(!mmi_link_flush_due(link, now + 1));
     link->pipe.outbox.bytes = MUCH;
