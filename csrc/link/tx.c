@@ -12,8 +12,8 @@
 /* Sends closer than this to a write are a burst: to a write of the same link; or of any link of a
  * socket whose messages go to whoever it has, as else two peers in turn would make none.  What
  * answers something that came since is none: a quick exchange of questions and answers.  An ACK is
- * answered only by who waited for all he sent: else a fast sender would write each message by itself,
- * as there is always an ACK of the one before. */
+ * answered only by who waited for all he sent: else a fast sender would write each message by
+ * itself, as there is always an ACK of the one before. */
 static const uint64_t TX_BURST_NS = 20000;
 
 #ifdef MMI_CHECKED

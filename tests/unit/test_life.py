@@ -132,6 +132,7 @@ CALLS: dict[str, list[Any]] = {
     "finish": [],
     "wait_for_finished": [],
     "groups": [],
+    "retained": ["t"],
     "seek_group": ["g", "earliest"],
     "forget_group": ["g"],
 }

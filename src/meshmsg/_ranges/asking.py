@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from meshmsg._binding.core import LEAST_S, ffi, lib
+from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import (
     MeshError,
     PeerError,
@@ -309,8 +310,8 @@ class Range:
 
     def _made(self, data: bytes, seq: int, to: int, gone: list[SpoolGap]) -> Iterator[SpoolBatch]:
         lives = self._asking.lives(self._epoch, self._to)
-        octets = ffi.from_buffer("uint8_t[]", data)  # stays with the blocks
-        blocks = lib.mm_spool_blocks_new(octets + ANSWER_HEAD, len(data) - ANSWER_HEAD, seq, to)
+        octets = buffer_of(memoryview(data)[ANSWER_HEAD:])  # stays with the blocks
+        blocks = lib.mm_spool_blocks_new(*octets, seq, to)
         if blocks == ffi.NULL:
             raise MemoryError("no memory for a range of a spool")
         blocks = ffi.gc(blocks, lib.mm_spool_blocks_free)
