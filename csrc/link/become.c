@@ -105,6 +105,21 @@ become_keep_known(mmi_link *link, const mmi_wire_peer *peer)
     return link->pipe.known == NULL ? MM_ENOMEM : MM_OK;
 }
 
+/* MM_ENOMEM. */
+static int
+become_keep_group(mmi_link *link, const char *group)
+{
+    size_t size = strlen(group) + 1;
+    link->group = size > 1 ? mmi_alloc(size) : NULL;
+    if (size > 1 && link->group == NULL) {
+        return MM_ENOMEM;
+    }
+    if (size > 1) {
+        memcpy(link->group, group, size);
+    }
+    return MM_OK;
+}
+
 /* What the hello told is kept with the link.  MM_ENOMEM. */
 static int
 become_keep_peer(mmi_link *link)
@@ -121,7 +136,9 @@ become_keep_peer(mmi_link *link)
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
     snprintf(link->features, sizeof link->features, "%s", peer.features);
-    snprintf(link->group, sizeof link->group, "%s", peer.group);
+    if (become_keep_group(link, peer.group) != MM_OK) {
+        return MM_ENOMEM;
+    }
     mmi_meta_begin(link);
     const mmi_proto_ops *role = mmi_proto_find(peer.role);
     bool asks = role != NULL && role->asks;
@@ -179,7 +196,7 @@ become_member(mmi_link *link)
 {
     mmi_socket *group, *s = link->socket;
     char detail[MM_DETAIL_MAX + 1];
-    bool asks = link->group[0] != '\0' && s->find_group != NULL;
+    bool asks = link->group != NULL && s->find_group != NULL;
     int rc = asks ? s->find_group(s, link->group, &group) : MM_ENOTSUP;
     if (rc == MM_ENOTSUP) {
         return true; /* it gets what others get, and knows that */

@@ -112,6 +112,7 @@ mmi_link_free(mmi_link *link)
         mmi_free(link->handshake);
     }
     mmi_replay_left(link);
+    mmi_free(link->group);
     mmi_parser_fini(&link->parser);
     mmi_link_shield_free(link);
     mmi_ring_fini(&link->pipe.inbox);

@@ -67,7 +67,7 @@ typedef struct mmi_link {
     bool marks;                          /* MMI_TRAN_MARKS of its transport */
     uint8_t *identity;
     char features[MMI_FEATURES_MAX + 1];
-    char group[MMI_GROUP_NAME_MAX + 1];  /* that its peer is to be a member of; "": of none */
+    char *group;                         /* that its peer is to be a member of; NULL: of none */
     mmi_admitted *admitted;              /* the answer that let it in; or NULL */
     char address[128];                   /* the peer's, as text */
     char endpoint[MM_ENDPOINT_MAX + 1];  /* ours */

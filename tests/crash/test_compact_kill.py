@@ -17,8 +17,9 @@ import pytest
 
 import meshmsg as mm
 from tests.crash.compactor import what_is
-from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.crash.crew import ROUNDS, SEED
 from tests.support.pairs import WAIT_S
+from tests.support.programs import lines_of, running
 from tests.support.spooled import small
 
 LINES_MAX = 60
@@ -29,15 +30,13 @@ def kept_until_killed(path: Path, durability: str, lines: int) -> int:
     """Return up to which number it had said that all is kept."""
     command = [sys.executable, "-m", "tests.crash.compactor", str(path), durability]
     said = 0
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        for number, line in enumerate(process.stdout):
+    with running(command, stdout=subprocess.PIPE) as process:
+        for number, line in enumerate(lines_of(process)):
             if number == lines:
                 process.send_signal(signal.SIGKILL)
             if line.endswith(b"\n"):
                 said = int(line)
-        process.wait(WAIT_S)
-    assert process.returncode == -signal.SIGKILL
+        assert process.wait(WAIT_S) == -signal.SIGKILL
     return said
 
 

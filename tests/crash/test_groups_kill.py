@@ -7,7 +7,6 @@ A few rounds here; `make crash` has 200. Not here: producers of a Push (test_pus
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,9 +17,10 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import ROOT, ROUNDS, SEED
+from tests.crash.crew import ROUNDS, SEED
 from tests.support.grouped import SHORT_S
-from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.pairs import of_its_own
+from tests.support.programs import lines_of, running
 
 LINES_MAX = 200
 """Of what a publisher says, after which it is killed."""
@@ -28,17 +28,11 @@ SOON: dict[str, Any] = {"reconnect_min": 0.005, "reconnect_max": 0.05}
 
 
 @contextmanager
-def publishing(path: Path, level: str, endpoint: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A publisher in a process of its own; at the end it is killed."""
-    command = [sys.executable, "-m", "tests.crash.publisher", str(path), level, endpoint]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait(WAIT_S)
-        assert process.stdout is not None
-        process.stdout.close()
+def publishing(path: Path, level: str, endpoint: str) -> Iterator[Iterator[bytes]]:
+    """A publisher in a process of its own, and what it says; at the end it is killed."""
+    command = [sys.executable, "-m", "tests.crash.publisher", path, level, endpoint]
+    with running(command, stdout=subprocess.PIPE) as process:
+        yield lines_of(process)
 
 
 def some(subs: list[mm.Sub], got: dict[int, tuple[int, int]]) -> None:
@@ -63,10 +57,9 @@ def test_a_publisher_that_is_killed_loses_nothing_of_a_group(tmp_path: Path, lev
     for _ in range(ROUNDS):
         options = {"connect": endpoint, "topics": "", "group": "w", **SOON}
         subs = [mm.Sub(**options) for _ in range(1 + dice.randrange(3))]
-        with publishing(tmp_path / "s", level, endpoint) as process:
-            assert process.stdout is not None
+        with publishing(tmp_path / "s", level, endpoint) as lines:
             for _ in range(1 + dice.randrange(LINES_MAX)):
-                kept = int(process.stdout.readline())
+                kept = int(next(lines))
             some(subs, got)
         for sub in subs:
             sub.close()

@@ -15,9 +15,10 @@ import zmq
 
 import meshmsg as mm
 from tests.support import feeding
-from tests.support.feeding import UP, Later, World, nothing
+from tests.support.feeding import UP, World, nothing
 from tests.support.grouped import bodies, info, joined, member, sent, shared, until
 from tests.support.inloop import LoopThread
+from tests.support.later import Later
 from tests.support.pairs import WAIT_S, told, wait_until
 from tests.support.replayed import publishing
 from tests.support.spooled import batches, segments, turn_bit

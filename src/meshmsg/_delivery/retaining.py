@@ -16,6 +16,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import TOPICAL, Message
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import U64_MAX
+from meshmsg._socket.peers import is_open
 
 Retain = Literal["last"]
 TOPICS_MOST: int = lib.MM_RETAIN_TOPICS_MOST
@@ -52,7 +53,7 @@ class Asked:
     """A call that asks what is retained of a topic."""
 
     def __init__(self, socket: SocketBase, topic: bytes, slot: Slot) -> None:
-        if not socket._opts.flags & lib.MM_OPT_RETAIN:
+        if not socket._opts.flags & lib.MM_OPT_RETAIN and is_open(socket._handle):
             raise UsageError("this Pub retains nothing; open it with retain='last'")
         self._handle, self._topic, self._slot = socket._handle, topic, slot
         self._mark = ffi.new("uint64_t *")
