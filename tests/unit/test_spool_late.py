@@ -78,6 +78,7 @@ def test_a_time_that_is_up_in_the_middle_of_many(world: World, tmp_path: Path, c
         tmp_path / "s", durability="buffered", overflow="block", max_messages=4 * FEW
     ) as (spool, push):
         spool.append_many([b"x"] * (3 * FEW + 1))  # in the last file that there is room for
+        spool.flush()  # nobody writes any more, whom a task would have to wait for
         MANY[call](spool, push, late(3), BRIEF_S)
         left = 4 * FEW - spool.info().last_seq
         for timeout, kind in ((BRIEF_S, mm.TimedOutError), (0, mm.WouldBlockError)):
