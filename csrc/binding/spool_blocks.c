@@ -92,8 +92,13 @@ mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_BEGIN_ALLOW_THREADS done = blocks_fill(&b, to + front, most);
     Py_END_ALLOW_THREADS memcpy(to, head, (size_t)front);
     mmi_le64_put(to + at, b.next);
-    if (_PyBytes_Resize(&made, front + (Py_ssize_t)done) != 0) {
-        return NULL;
+    if (done < most) { /* the limited API cuts none in place */
+        PyObject *cut = PyBytes_FromStringAndSize((const char *)to, front + (Py_ssize_t)done);
+        Py_DECREF(made);
+        made = cut;
+        if (cut == NULL) {
+            return NULL;
+        }
     }
     return Py_BuildValue("(iNKK)", rc, made, (unsigned long long)b.next,
                          (unsigned long long)b.goes_on);

@@ -15,14 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.guided import Guide, printed_by
 from tests.support.pairs import WAIT_S
 from tests.support.programs import running
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/guide/work-that-must-not-be-lost.md"
-GUIDE = PAGE.read_text(encoding="utf-8")
-_FENCED = re.compile(r"^```python *(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\((\.\./[\w.-]+)(#[\w-]+)?\)")
+GUIDE = Guide("work-that-must-not-be-lost.md")
 
 SAYS: dict[str, list[str]] = {
     "2. At least once": ["every job was done: True | not acknowledged: 0"],
@@ -69,33 +66,20 @@ SAYS: dict[str, list[str]] = {
 """What the only program of each section prints, among others."""
 
 
-def programs(title: str) -> list[tuple[str, str]]:
-    """The programs of a section, and their names if they have one."""
-    section = GUIDE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    return _FENCED.findall(section)
-
-
 def test_every_program_is_in_this_test() -> None:
     """None is on the page that is not run."""
-    of_all = _FENCED.findall(GUIDE)
-    assert len(of_all) == len(SAYS) + len(programs("1. Nothing promised")) == 12
+    of_all = GUIDE.programs()
+    assert len(of_all) == len(SAYS) + len(GUIDE.programs("1. Nothing promised")) == 12
     assert [name for name, _ in of_all if name] == ["jobs.py", "worker.py"]
 
 
 @pytest.mark.parametrize("title", SAYS)
 def test_a_program_runs_as_it_stands_there(title: str, tmp_path: Path) -> None:
     """In an empty folder; it ends by itself, and prints what it shows."""
-    [(_, program)] = programs(title)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=2 * WAIT_S,
-    )
-    assert done.returncode == 0, done.stderr
+    [(_, program)] = GUIDE.programs(title)
+    printed = printed_by(program, tmp_path)
     for text in SAYS[title]:
-        assert text in done.stdout.splitlines()
+        assert text in printed
 
 
 def free_port() -> int:
@@ -109,9 +93,8 @@ def free_port() -> int:
 def test_the_two_programs_of_the_beginning_meet(first: str, tmp_path: Path) -> None:
     """Whichever is there first."""
     port = free_port()
-    named = {
-        name: text.replace("5555", str(port)) for name, text in programs("1. Nothing promised")
-    }
+    both = GUIDE.programs("1. Nothing promised")
+    named = {name: text.replace("5555", str(port)) for name, text in both}
     order = [first, *(name for name in named if name != first)]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "text": True}
     with ExitStack() as stack:
@@ -127,10 +110,4 @@ def test_the_two_programs_of_the_beginning_meet(first: str, tmp_path: Path) -> N
 
 def test_its_links_lead_to_pages_and_titles_that_are_there() -> None:
     """By file, and by the title of a section."""
-    links = _LINK.findall(GUIDE)
-    assert links
-    for path, title in links:
-        page = (PAGE.parent / path).read_text(encoding="utf-8")
-        titles = re.findall(r"^#+ (.*)$", page, re.MULTILINE)
-        slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in titles}
-        assert not title or title[1:] in slugs, (path, title)
+    GUIDE.check_links()
