@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -95,7 +96,7 @@ class Putting(Protocol):
         ...
 
 
-class Held:
+class Held(ABC):
     """What a spool and its readers share."""
 
     _pointer: Any = None
@@ -131,9 +132,9 @@ class Held:
         self._cursors: dict[int, Any] = {}
         _all.add(self)
 
+    @abstractmethod
     def close(self) -> None:
         """Close it."""
-        raise NotImplementedError
 
     def _end(self) -> tuple[Any, dict[int, tuple[Any, Any]], dict[int, Any]]:
         """Let nobody in any more, wait until all are out, and close its readers; its pointer, or
