@@ -31,7 +31,8 @@ typedef struct replay_slot {
     uint64_t pipe_id;                    /* 0: for nobody */
     mmi_spool_reader reader;
     replay_run run;
-    uint64_t since_us;                   /* what is older is left out */
+    uint64_t since_us;                   /* what is older is left out, */
+    uint64_t since_end;                  /* of what was there as it asked: below that number */
     bool sought;                         /* and files of which all is older are not read */
     bool room;                           /* its queue has some */
     uint64_t removed, harmed;            /* to be told of */
@@ -82,7 +83,9 @@ void mmi_replay_slots_end(mm_replay *r);
 /* api/replay_read.c.  The next messages below a number, as far as they can be seen: 1; 0: there are none; MM_ENOMEM; or
  * it cannot be read: MMI_SPOOL_HARMED and *last, or another error.  What is gone is counted. */
 typedef struct replay_gone { uint64_t removed, harmed, last; } replay_gone;
-int mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, uint64_t below, uint64_t since_us,
+/* What is wanted: numbers below that one, and of those below since_end nothing that is older. */
+typedef struct replay_want { uint64_t below, since_us, since_end; } replay_want;
+int mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, const replay_want *want,
                     replay_gone *gone);
 /* api/replay_fill.c: what is in the spool is retained.  MM_OK: all of it, or it is to stop; else why it cannot be, as
  * mmi_replay_read says, from number *first on. */

@@ -87,6 +87,7 @@ behind_place(mm_replay *r, mmi_replay_node *node, replay_slot *slot)
     node->next = wanted < first ? first : wanted > end ? end : wanted;
     slot->removed = exact && wanted > 0 && wanted < first ? first - wanted : 0;
     slot->since_us = node->since_us;
+    slot->since_end = end;
     if (node->since_us == 0) {
         behind_tell(r, node, node->next);
     }
@@ -103,6 +104,7 @@ behind_take(mm_replay *r, mmi_replays *all, replay_slot *slot)
     node->taken = true;
     slot->pipe_id = node->dist->pipe->id;
     slot->since_us = node->placed ? 0 : node->since_us;
+    slot->since_end = node->end;
     if (!node->placed && node->next == 0) {
         behind_place(r, node, slot);
     }
@@ -235,12 +237,12 @@ behind_round(mm_replay *r)
 
 /* What is too old it need not read: files of which all is. */
 static void
-behind_seek(mm_replay *r, replay_slot *slot, uint64_t live)
+behind_seek(mm_replay *r, replay_slot *slot)
 {
     if (slot->since_us > 0 && !slot->sought) {
         uint64_t seq = mmi_spool_shared_since(r->shared, slot->since_us);
         slot->sought = true;
-        seq = seq < live ? seq : live;
+        seq = seq < slot->since_end ? seq : slot->since_end;
         if (seq > slot->reader.next_seq) {
             mmi_spool_reader_seek(&slot->reader, seq);
         }
@@ -258,9 +260,10 @@ mmi_replay_behind(mm_replay *r, int *rc)
             continue;
         }
         replay_gone gone;
-        behind_seek(r, slot, live);
+        behind_seek(r, slot);
         uint64_t first = slot->reader.next_seq;
-        int read = mmi_replay_read(r, &slot->reader, &slot->run, live, slot->since_us, &gone);
+        const replay_want want = { live, slot->since_us, slot->since_end };
+        int read = mmi_replay_read(r, &slot->reader, &slot->run, &want, &gone);
         slot->removed += gone.removed;
         slot->harmed += gone.harmed;
         if (read == MM_ENOMEM) {

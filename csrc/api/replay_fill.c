@@ -79,7 +79,8 @@ mmi_replay_fill(mm_replay *r, uint64_t *first, replay_gone *gone)
     bool last = false;
     while (rc == MM_OK && !last && !fill_stops(r)) {
         *first = reader.next_seq;
-        rc = mmi_replay_read(r, &reader, &r->live, end, 0, gone);
+        const replay_want all = { .below = end };
+        rc = mmi_replay_read(r, &reader, &r->live, &all, gone);
         last = reader.next_seq >= end;
         rc = rc >= 0 ? fill_run(r, gone->harmed, last) : rc;
         while (rc == MM_ENOMEM && !fill_stops(r)) {

@@ -37,14 +37,14 @@ read_full(const replay_run *run)
 
 /* The messages of the batch that the reader has.  1; MM_ENOMEM; or it cannot be read. */
 static int
-read_batch(mmi_spool_reader *reader, replay_run *run, uint64_t below, uint64_t since_us)
+read_batch(mmi_spool_reader *reader, replay_run *run, const replay_want *want)
 {
     mmi_spool_record record;
     uint64_t seq;
     int rc = 1;
-    while (!read_full(run) && reader->next_seq < below &&
+    while (!read_full(run) && reader->next_seq < want->below &&
            (rc = mmi_spool_reader_next(reader, &record, &seq)) == 1) {
-        if (reader->scan.batch.time_us < since_us) {
+        if (seq < want->since_end && reader->scan.batch.time_us < want->since_us) {
             continue;
         }
         mmi_msg *m = mmi_spool_message(&record, seq, reader->scan.batch.epoch);
@@ -59,25 +59,26 @@ read_batch(mmi_spool_reader *reader, replay_run *run, uint64_t below, uint64_t s
 }
 
 int
-mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, uint64_t below,
-                uint64_t since_us, replay_gone *gone)
+mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, const replay_want *want,
+                replay_gone *gone)
 {
     *gone = (replay_gone){ .last = 0 };
     run->count = run->given = run->bytes = 0;
     const uint64_t from = reader->next_seq;
     int rc = MM_EAGAIN; /* past all that is gone in a row, so that it is told of once */
-    while (rc == MM_EAGAIN && reader->next_seq < below) {
+    while (rc == MM_EAGAIN && reader->next_seq < want->below) {
         rc = read_load(r, reader, gone);
     }
     if (rc != 1) {
         bool passed = reader->next_seq != from;
         return rc == MM_EAGAIN || rc == 0 ? passed : rc;
     }
-    rc = read_batch(reader, run, below, since_us);
+    rc = read_batch(reader, run, want);
     /* Of what is gone behind a batch, too, it is told with those in front of it. */
-    for (int i = 1; rc == 1 && i < REPLAY_RUN && !read_full(run) && reader->next_seq < below; i++) {
+    for (int i = 1; rc == 1 && i < REPLAY_RUN && !read_full(run) && reader->next_seq < want->below;
+         i++) {
         rc = read_load(r, reader, gone);
-        rc = rc == 1 ? read_batch(reader, run, below, since_us) : rc;
+        rc = rc == 1 ? read_batch(reader, run, want) : rc;
     }
     if (reader->next_seq != from) {
         rc = 1; /* what stopped it does so again, where it is now */

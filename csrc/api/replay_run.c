@@ -132,7 +132,8 @@ run_live(mm_replay *r)
     int rc = 1;
     if (r->live.given == r->live.count && r->counts.failed == 0) {
         uint64_t first = r->reader.next_seq;
-        rc = mmi_replay_read(r, &r->reader, &r->live, UINT64_MAX, 0, &gone);
+        const replay_want all = { .below = UINT64_MAX };
+        rc = mmi_replay_read(r, &r->reader, &r->live, &all, &gone);
         run_lost(r, &gone);
         if (rc < 0 && rc != MM_ENOMEM) {
             run_fails(r, rc, first, gone.last);

@@ -189,6 +189,11 @@ mmi_replay_number(mmi_link *link, mmi_msg *m, uint32_t count)
     if (in == NULL || in->next == 0) {
         return; /* it is not numbered */
     }
+    if (in->next + count >
+        MMI_REPLAY_VALUE_MAX) { /* nor is what has no number, and next to it none */
+        in->next = 0;
+        return;
+    }
     m->number = in->next;
     m->origin = (mmi_origin){ .epoch = in->epoch };
     in->next += count;

@@ -101,27 +101,33 @@ behind(const scene *s)
     return info.behind;
 }
 
-/* One that wants all there is. */
+/* One that wants what is there from somewhere on; or all. */
 static mm_handle
-sub_open(const scene *s, uint32_t queue)
+sub_open_from(const scene *s, uint32_t queue, uint32_t kind, uint64_t value)
 {
     mm_socket_opts opts = opts_of(MM_SUB);
     opts.flags |= MM_OPT_REPLAY;
     opts.recv_queue_messages = queue;
     mm_handle sub = open_with(s->engine, MM_SUB, &opts);
-    CHECK_INT(mm_sub_replay(sub, MM_REPLAY_EARLIEST, 0), MM_OK);
+    CHECK_INT(mm_sub_replay(sub, kind, value), MM_OK);
     CHECK_INT(mm_subscribe(sub, "", 0), MM_OK);
     CHECK_INT(mm_connect(sub, s->endpoint), MM_OK);
     return sub;
 }
 
+static mm_handle
+sub_open(const scene *s, uint32_t queue)
+{
+    return sub_open_from(s, queue, MM_REPLAY_EARLIEST, 0);
+}
+
 /* All of them come, each once and in order. */
 static void
-takes(mm_handle sub, uint64_t last)
+takes_from(mm_handle sub, uint64_t first, uint64_t last)
 {
     mm_batch *batch;
     CHECK_INT(mm_batch_new(&batch), MM_OK);
-    for (uint64_t next = 1; next <= last;) {
+    for (uint64_t next = first; next <= last;) {
         int count = mm_recv(sub, batch, 1, 1 << 20, PATIENCE_MS, 0);
         CHECK_INT(count, 1);
         size_t size;
@@ -130,6 +136,12 @@ takes(mm_handle sub, uint64_t last)
         next++;
     }
     mm_batch_free(batch);
+}
+
+static void
+takes(mm_handle sub, uint64_t last)
+{
+    takes_from(sub, 1, last);
 }
 
 static void
@@ -181,6 +193,29 @@ test_who_has_no_room_makes_no_turns(void)
     scene_close(&s);
 }
 
+/* Also where it is read for so late that it is older than what was asked for. */
+static void
+test_what_is_put_after_it_asked_is_wanted_however_old_it_is(void)
+{
+    scene s;
+    bool retry;
+    const mm_socket_opts pub = opts_of(MM_PUB);
+    scene_open(&s, &pub, 1, SMALL);
+    const uint64_t start = clock_ns();
+    AWAIT(clock_ns() - start > 2 * 1000000);
+    mm_handle sub = sub_open_from(&s, QUEUE, MM_REPLAY_SINCE, 1);
+    AWAIT(waiting(&s) == 1);
+    put(&s, 1, SMALL);
+    const uint64_t then = clock_ns();
+    AWAIT(clock_ns() - then > 2 * 1000000);
+    AWAIT(mmi_replay_turn(s.replay, &retry) == 0 && behind(&s) == 0);
+    takes_from(sub, 2, 2);
+    CHECK_INT(mm_socket_close(sub), MM_OK);
+    scene_end(&s);
+    CHECK_INT(mm_socket_close(s.pub), MM_OK);
+    scene_close(&s);
+}
+
 /* So much of what was put has one that is behind as it ends. */
 static void
 ends(uint32_t linger_ms, uint32_t queue, uint64_t last)
@@ -224,6 +259,7 @@ main(void)
 {
     RUN(test_who_is_behind_is_live_in_the_end_though_more_is_put_all_the_time);
     RUN(test_who_has_no_room_makes_no_turns);
+    RUN(test_what_is_put_after_it_asked_is_wanted_however_old_it_is);
     RUN(test_who_is_behind_as_it_ends_has_what_its_queue_takes);
     RUN(test_without_linger_nobody_is_read_for_as_it_ends);
     return 0;

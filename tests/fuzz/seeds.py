@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 from tests.fuzz.cursor_seeds import CURSOR
+from tests.fuzz.replay_seeds import BLOCKS, REPLAY, REPLAYED
 from tests.fuzz.spool_seeds import SPOOL
 from tests.fuzz.tls_seeds import TLS
 from tests.support import refcodec as ref
@@ -28,6 +29,9 @@ READER = {
     "refusal": ref.refusal(0x80000001, b"busy"),
     "stop": ref.command(b"STOP") + ref.command(b"STOPPED", b"data"),
     "end": ref.message(b"last") + ref.command(b"END") + ref.command(b"END", b"data"),
+    "replay": ref.command(b"REPLAY", bytes([1]) + bytes(7) + b"\x05" + bytes(31) + b"\x09"),
+    "at": ref.command(b"AT", bytes(7) + b"\x05") + ref.message(b"x") + ref.command(b"REPLAY"),
+    "lost": ref.command(b"LOST", bytes(8) + b"\x05") + ref.message(b"x"),
     "between": ref.frame(b"a", 1) + ref.ping(1) + ref.frame(b"b"),
     "huge": b"\x02" + b"\xff" * 8,
 }
@@ -184,6 +188,11 @@ def main() -> None:
     for name, data in CURSOR.items():
         (CORPUS / "cursor").mkdir(parents=True, exist_ok=True)
         (CORPUS / "cursor" / name).write_bytes(data)
+    steps = {"blocks": BLOCKS, "replay": REPLAY, "replayed": REPLAYED}
+    for folder, seeds in steps.items():
+        (CORPUS / folder).mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (CORPUS / folder / name).write_bytes(data)
     for name, data in DELIVERY.items():
         (CORPUS / "delivery").mkdir(parents=True, exist_ok=True)
         (CORPUS / "delivery" / name).write_bytes(data)

@@ -100,7 +100,7 @@ def test_every_c_test_function_is_run_by_its_program(program: Path) -> None:
     "name",
     [
         *("reader", "hello", "sp", "handshake", "curve", "plain", "tls", "delivery", "meta"),
-        *("spool", "cursor"),
+        *("spool", "cursor", "blocks", "replay", "replayed"),
     ],
 )
 def test_the_corpus_of_a_fuzzer_is_harmless(name: str, core: Path, tmp_path: Path) -> None:

@@ -214,6 +214,21 @@ def test_a_subscriber_asks_first_and_begins_behind_its_topics() -> None:
         assert (gone.count, "harmed" in gone.detail) == (5, True)
 
 
+def test_behind_the_last_number_nothing_is_numbered_and_others_are_asked_as_ever() -> None:
+    """What no number is next to is not told to another publisher, which would refuse it."""
+    with publisher() as (peer, sub), socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(WAIT_S)
+        peer.send(COUNTED + ref.command(*at(MOST - 1)) + ref.message(b"t", b"x"))
+        assert sub.recv(timeout=WAIT_S).seq == (7, MOST - 1)
+        peer.send(ref.message(b"t", b"x") * 2)
+        assert [sub.recv(timeout=WAIT_S).seq for _ in range(2)] == [None, None]
+        sub.connect(f"tcp://127.0.0.1:{other.getsockname()[1]}")
+        second = RawPeer.of(other.accept()[0])
+        _open.append(second)
+        second.shake(b"PUB", FEATURES)
+        assert second.frame()[1] == replay(EARLIEST, 0, (PRODUCER, MOST))[2:]
+
+
 LIES = {
     "AT before COUNT": ref.command(*at(1)),
     "AT 0": COUNTED + ref.command(*at(0)),

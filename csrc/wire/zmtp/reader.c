@@ -307,7 +307,7 @@ reader_next_command(mmi_reader *r, const uint8_t **buf, size_t *size, mmi_input 
             return reader_body(r, buf, size, out, &finished);
         }
         size_t n = r->skip_left < *size ? (size_t)r->skip_left : *size;
-        *buf += n;
+        *buf = n > 0 ? *buf + n : *buf; /* which may be NULL */
         *size -= n;
         r->skip_left -= n;
         if (r->skip_left > 0) {
