@@ -356,7 +356,8 @@ test_what_is_larger_than_a_block_or_in_an_arena_has_its_own(void)
     CHECK(large->pinned > (size_t)MMI_SEGMENT_IN_BLOCK);
     mmi_msg_unref(&large->msg);
     mmi_arena *arena = mmi_arena_new();
-    uint32_t many = MMI_SEGMENT_IN_BLOCK / sizeof(uint32_t) * 3 / 4; /* their numbers alone need it */
+    uint32_t many =
+        MMI_SEGMENT_IN_BLOCK / sizeof(uint32_t) * 3 / 4; /* their numbers alone need it */
     mmi_segment_in *over = mmi_segment_in_over(many, many, 0, arena, arena->data);
     CHECK_INT(over->pinned, MMI_SEGMENT_IN_BLOCK + sizeof *arena);
     mmi_msg_unref(&over->msg);
