@@ -199,7 +199,8 @@ class PubForm(Inbox[Message]):
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
-        check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        if spool is not None:
+            check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
         numbers = {
             "max_attempts": check_attempts(max_attempts),
             "ack_timeout_ms": check_ack_timeout(ack_timeout),
