@@ -74,7 +74,7 @@ class EventLog:
     def __init__(self, name: str, options: object = None) -> None:
         self._name = name
         self._options = options
-        """The mm_socket_opts of the socket, with those that decide about drops, if they are known."""
+        """The mm_socket_opts of the socket, if known: with what decides about drops."""
         self._endpoint = ""
         """The first one of the socket that an event told of."""
         self._peers: dict[int, tuple[str, str]] = {}
