@@ -103,17 +103,19 @@ rows_room(mmi_spool_rows *rows, const mmi_spool_record *r)
                    rows_grow(&rows->epoch, cap, sizeof *rows->epoch) &&
                    rows_grow(&rows->headers, cap, sizeof *rows->headers) &&
                    rows_grow(&rows->key_valid, cap / 8, 1) &&
-                   rows_grow(&rows->topic_valid, cap / 8, 1);
+                   rows_grow(&rows->topic_valid, cap / 8, 1) &&
+                   rows_grow(&rows->topic.offset, cap, sizeof *rows->topic.offset) &&
+                   rows_grow(&rows->sizes.offset, cap, sizeof *rows->sizes.offset);
         if (!all) {
             return false;
         }
-        rows->cap = cap;
-        rows->headers[0] = 0;
+        rows->cap = rows->topic.offset_cap = rows->sizes.offset_cap = cap;
+        rows->headers[0] = rows->topic.offset[0] = rows->sizes.offset[0] = 0;
     }
     return rows_text_room(&rows->data, r->size) && rows_text_room(&rows->meta, r->meta_size) &&
            rows_text_room(&rows->key, r->meta_size) &&
-           rows_text_room(&rows->topic, mmi_spool_record_first(r)) &&
-           rows_text_room(&rows->sizes, mmi_spool_record_sizes_size(r));
+           (r->frames == 1 || (rows_text_room(&rows->topic, mmi_spool_record_first(r)) &&
+                               rows_text_room(&rows->sizes, mmi_spool_record_sizes_size(r))));
 }
 
 /* A header: the size of its name, the name, the value (base/meta.h). */
@@ -142,12 +144,13 @@ rows_valid(uint8_t *valid, uint32_t row, bool there)
 static void
 rows_frames(mmi_spool_rows *rows, const mmi_spool_record *r)
 {
-    uint64_t first = mmi_spool_record_first(r);
-    rows_valid(rows->topic_valid, rows->count, r->frames > 1);
-    rows->topicless += r->frames == 1;
+    const bool several = r->frames > 1;
+    uint64_t first = several ? mmi_spool_record_first(r) : 0;
+    rows_valid(rows->topic_valid, rows->count, several);
+    rows->topicless += !several;
     rows_text_put(&rows->topic, r->data, first);
     rows_text_put(&rows->data, r->data + first, r->size - first);
-    rows_text_put(&rows->sizes, r->sizes_at, mmi_spool_record_sizes_size(r));
+    rows_text_put(&rows->sizes, r->sizes_at, several ? mmi_spool_record_sizes_size(r) : 0);
 }
 
 /* Its key and headers, of a meta that was checked. */
@@ -178,7 +181,7 @@ rows_meta(mmi_spool_rows *rows, const mmi_spool_record *r)
 static uint64_t
 rows_size(const mmi_spool_record *r)
 {
-    return r->size + r->meta_size + mmi_spool_record_sizes_size(r);
+    return r->size + r->meta_size + (r->frames > 1 ? mmi_spool_record_sizes_size(r) : 0);
 }
 
 static int
