@@ -1,9 +1,9 @@
 /*
  * rows.h: messages of a spool as a table of columns, as Arrow lays it out.
  *
- *   seq, time, epoch: int64, microseconds since 1970 in UTC, int64; topic: binary, the first of several frames, null for
- *   one; key: binary, null for none; headers: a list of (key: string, value: binary); data: binary, the other frames end
- *   to end
+ *   seq, time, epoch: int64, microseconds since 1970 in UTC, int64
+ *   topic: binary, the first of several frames, null for one; key: binary, null for none
+ *   headers: a list of (key: string, value: binary); data: binary, the other frames, end to end
  *
  * All of them may be null, as the interface says it, and none is unsigned: so a table is taken by Spark as it is.
  * Not here: which messages (spool/reader.h).

@@ -30,7 +30,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         thread.close()
 
 
-def lags(pub: Any) -> dict[str, int | None]:
+def told(pub: Any) -> dict[str, int | None]:
     """What the counters say, and that groups() says the same."""
     found = dict(pub.stats().group_lag)
     assert found == {one.name: one.lag for one in pub.groups()}
@@ -40,19 +40,19 @@ def lags(pub: Any) -> dict[str, int | None]:
 def test_each_group_has_its_lag_in_the_counters(world: World, tmp_path: Path) -> None:
     """Of one that was never joined, of one that is, and of one that was left."""
     with publishing(world, tmp_path / "s") as (_, pub):
-        assert lags(pub) == {}
+        assert told(pub) == {}
         pub.seek_group("down", "earliest")
         pub.seek_group("up", "earliest")
-        assert lags(pub) == {"down": 0, "up": 0}
+        assert told(pub) == {"down": 0, "up": 0}
         sent(pub, 100)
         assert dict(pub.stats().group_lag) == {"down": 100, "up": 100}
         with member(world, pub, "up", ack="manual") as sub:
             for message in shared([sub], 100)[0][:30]:
                 message.ack()
             until(pub, lambda one: one.acked == 30, "up")
-            assert lags(pub) == {"down": 100, "up": 70}
+            assert told(pub) == {"down": 100, "up": 70}
         sent(pub, 5)
-        assert lags(pub) == {"down": 105, "up": 75}
+        assert told(pub) == {"down": 105, "up": 75}
 
 
 def test_a_group_that_its_first_member_made_is_there(world: World, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_no_lag_is_more_than_what_can_be_read(tmp_path: Path) -> None:
         spool.trim(400)
         info = spool.info()
         assert info.first_seq > 1
-        assert lags(pub) == {"w": info.last_seq - info.first_seq + 1}
+        assert told(pub) == {"w": info.last_seq - info.first_seq + 1}
 
 
 def test_a_harmed_cursor_has_no_lag_and_the_others_have_theirs(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_harmed_cursor_has_no_lag_and_the_others_have_theirs(tmp_path: Path) -
     file = tmp_path / "s" / "cursors" / "group.bad"
     file.write_bytes(b"\xff" * len(file.read_bytes()))
     with mm.Spool(tmp_path / "s") as spool, mm.Pub(spool=spool, bind="tcp://127.0.0.1:0") as pub:
-        assert lags(pub) == {"bad": None, "good": 4}
+        assert told(pub) == {"bad": None, "good": 4}
         counts = pub.stats().as_dict()
         assert (counts["groups"], counts["group_lag_max"]) == (2, 4)
 

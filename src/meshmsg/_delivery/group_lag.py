@@ -19,7 +19,7 @@ _OPEN_FIRST = 64
 """Open cursors that there is room for at first."""
 
 
-class GroupLags:
+class GroupLag:
     """The lag of each group of a spool, as far as it is known without the disk."""
 
     def __init__(self, spool: Spool, found: dict[str, SpoolCursorInfo]) -> None:
@@ -47,12 +47,12 @@ class GroupLags:
     def now(self) -> dict[str, int | None]:
         """Tell the lag of each, in the order of their names; none once the spool was closed."""
         try:
-            lags = _of_open(self._spool)
+            left = _of_open(self._spool)
             first, last = first_and_last(self._spool)
         except ClosedError:
             return {}
         with self._lock:
-            self._known |= {name: (lag, last) for name, lag in lags.items()}
+            self._known |= {name: (lag, last) for name, lag in left.items()}
             return {
                 name: lag if lag is None else min(lag + last - then, last - first + 1)
                 for name, (lag, then) in sorted(self._known.items())
@@ -65,7 +65,7 @@ def _of_open(spool: Spool) -> dict[str, int]:
     while True:
         out = ffi.new("mm_spool_cursor_lag[]", room)
         with spool._in_use() as pointer:
-            count = int(lib.mm_spool_cursor_lags(pointer, out, room))
+            count = int(lib.mm_spool_cursors_left(pointer, out, room))
         if count <= room:
             break
         room = count

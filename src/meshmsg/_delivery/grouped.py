@@ -165,7 +165,7 @@ def groups_of(published: Published) -> list[GroupInfo]:
     """List the groups; waits for the disk."""
     active = {one["name"]: one for one in published.feed.groups()}
     kept = places_of(published.spool)
-    published.lags.found(kept)
+    published.lag.found(kept)
     found = []
     for name in sorted({*active, *kept}):
         counts = active.get(name, {})
@@ -206,7 +206,7 @@ def move_group(published: Published, name: str, start: Start) -> None:
             f"{doing}: there are {GROUPS_MAX} groups, as many as may be; forget_group makes room"
         )
     _raise_for(published, rc, name, doing)
-    published.lags.moved(name, _looked(spool, PREFIX + name))
+    published.lag.moved(name, _looked(spool, PREFIX + name))
 
 
 def drop_group(published: Published, name: str) -> None:
@@ -215,7 +215,7 @@ def drop_group(published: Published, name: str) -> None:
     if rc == lib.MM_ENOENT:
         raise SpoolError(f"{published.spool.path}: there is no group {name!r}", code=rc)
     _raise_for(published, rc, name, f"forgetting the group {name!r}")
-    published.lags.moved(name, None)
+    published.lag.moved(name, None)
 
 
 def _raise_for(published: Published, rc: int, name: str, doing: str) -> None:

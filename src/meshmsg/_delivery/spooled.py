@@ -24,7 +24,7 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._binding.note import MessageOptions, note_of
-from meshmsg._delivery.group_lag import GroupLags
+from meshmsg._delivery.group_lag import GroupLag
 from meshmsg._delivery.pushing import PushOptions, push_opts
 from meshmsg._delivery.run_receipts import ReceiptsForm
 from meshmsg._roles.unsent import Taken
@@ -243,7 +243,7 @@ class Published(Spooled):
 
     def __init__(self, socket: SocketBase, given: Any, places: dict[str, SpoolCursorInfo]) -> None:
         super().__init__(socket, given)
-        self.lags = GroupLags(self.spool, places)
+        self.lag = GroupLag(self.spool, places)
         """How far its groups are behind; `places`: where they were before it."""
 
     def plan_of(self, frames: Sequence[Data], topic: str | bytes, options: MessageOptions) -> Plan:

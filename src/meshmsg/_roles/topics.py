@@ -221,7 +221,7 @@ class PubForm(Inbox[Message]):
 
     def _group_lag(self) -> dict[str, int | None]:
         published: Published | None = self._spooled
-        return published.lags.now() if published is not None else {}
+        return published.lag.now() if published is not None else {}
 
     def close(self) -> None:
         """Close the socket. Never blocks for its peers.

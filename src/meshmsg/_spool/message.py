@@ -15,8 +15,9 @@ class SpoolMessage(bytes):
 
     Attributes:
         seq: Its number in the spool, from 1 on; the same each time it is read.
-        epoch: In which life of the spool it was put, counted from 1 on. A number that was given
-            twice, as its first message was never durable, differs in this.
+        epoch: In which life of the spool it was put: 1 in the first, in each later one some number
+            that is higher. A number that was given twice, as its first message was never durable,
+            differs in this.
         stored: When it was written, in seconds since 1970.
     """
 
