@@ -318,6 +318,21 @@ mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cu
     return c == NULL ? rc : MM_OK;
 }
 
+void
+mmi_spool_shared_cursors_each(mmi_spool_shared *h,
+                              void (*tell)(void *arg, const char *name, uint64_t left), void *arg)
+{
+    pthread_mutex_lock(&h->lock);
+    for (const mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
+        mmi_spool_cursor_info info;
+        if (!c->moving) {
+            cursor_inspect(h, &c->cursor, c->failed, &info);
+            tell(arg, c->name, info.left);
+        }
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
 int
 mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name)
 {

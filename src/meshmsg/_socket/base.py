@@ -235,6 +235,10 @@ class SocketBase(NativeSocket, metaclass=Listed):
         """Tell how many messages and bytes were received and not taken yet."""
         return 0, 0
 
+    def _group_lag(self) -> dict[str, int | None]:
+        """Tell how far the groups of a Pub are behind."""
+        return {}
+
     def _log_events(self) -> None:
         """Log what is new, where no thread does: without a descriptor for it, or simulated."""
         if not self._outlet.told:
