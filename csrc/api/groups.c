@@ -326,6 +326,7 @@ mm_replay_groups(mm_replay *r, mm_group_info *out, uint32_t cap, uint32_t *count
         }
         out[i].removed = info.removed;
         out[i].harmed = info.harmed;
+        out[i].refused = info.refused;
     }
     pthread_mutex_unlock(&r->tending);
     return rc;
