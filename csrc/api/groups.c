@@ -128,7 +128,9 @@ groups_failed(const groups_due *due, int rc)
     snprintf(detail, sizeof detail, "group %s: %s", due->name, why);
     mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_GROUP, 0, 1, NULL, NULL, detail);
     MMI_LIST_EACH (&s->links, node, after) {
-        mmi_member_dismiss(MMI_CONTAINER_OF(node, mmi_link, node), detail);
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        (void)mmi_link_say_why(link, detail);
+        mmi_link_part(link, MM_REASON_GROUP, detail);
     }
     mmi_socket_close(s);
     (void)mmi_api_end(e, MM_OK);

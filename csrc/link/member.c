@@ -50,17 +50,3 @@ mmi_member_changed(mmi_link *link)
 {
     mmi_link_breach(link, MM_REASON_GROUP, "the topics of a member of a group stay as they are");
 }
-
-void
-mmi_member_dismiss(mmi_link *link, const char *detail)
-{
-    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
-    /* No command goes into a message, or a record. */
-    bool between = !mmi_tx_is_writing(link) && link->msg_offset == 0 && link->sealed_left == 0;
-    if (link->state == MMI_LINK_ACTIVE && between &&
-        mmi_link_control(link, frame, link->wire->put_error(frame, detail)) != MM_OK) {
-        mmi_link_close(link, MM_REASON_GROUP, detail); /* no memory: without a word */
-        return;
-    }
-    mmi_link_part(link, MM_REASON_GROUP, detail);
-}
