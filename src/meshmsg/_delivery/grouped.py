@@ -52,6 +52,8 @@ class GroupInfo:
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
             `max_attempts` times.
+        refused: Messages that no member gets, as this Pub sends no such: they are over its
+            `message_size_max` or `frames_max`. In the spool they are there.
     """
 
     name: str
@@ -66,6 +68,7 @@ class GroupInfo:
     harmed: int
     expired: int
     attempts: int
+    refused: int
 
 
 _COUNTS = tuple(GroupInfo.__dataclass_fields__)[4:]
