@@ -1,6 +1,6 @@
 """Addresses of mesh ports and endpoints of services: read, compared, and made such as others can use.
 
-Not here: who is asked for addresses (_seeds.py, _dns.py), who is connected to (_link.py). Law: what
+Not here: who is asked for addresses (_finding), who is connected to (_link.py). Law: what
 a stranger names as an address is looked at here before anything connects to it.
 """
 
