@@ -10,10 +10,10 @@ from meshmsg._mesh.told import Member as Member
 from meshmsg._mesh.told import Record as Record
 from meshmsg._mesh.told import Service as Service
 from meshmsg._mesh.told import State as State
-from meshmsg.mesh._finding.dns import Dns as Dns
-from meshmsg.mesh._finding.dns import DnsSrv as DnsSrv
 from meshmsg.mesh._explain import Explanation as Explanation
 from meshmsg.mesh._finding.asking import SeedInfo as SeedInfo
+from meshmsg.mesh._finding.dns import Dns as Dns
+from meshmsg.mesh._finding.dns import DnsSrv as DnsSrv
 from meshmsg.mesh._finding.seeds import Callback as Callback
 from meshmsg.mesh._finding.seeds import Seed as Seed
 from meshmsg.mesh._finding.seeds import SharedDir as SharedDir

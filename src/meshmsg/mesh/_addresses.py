@@ -1,4 +1,4 @@
-"""Addresses of mesh ports and endpoints of services: read, compared, and made such as others can use.
+"""Addresses of mesh ports and endpoints of services: read, compared, made such as others can use.
 
 Not here: who is asked for addresses (_finding), who is connected to (_link.py). Law: what
 a stranger names as an address is looked at here before anything connects to it.
@@ -86,7 +86,9 @@ def address_of(given: str, what: str) -> str:
     bare = given.removeprefix(PROTECTED).removeprefix(PLAIN)
     _, host, port = parts_of(f"{PLAIN}{bare}")
     if "://" in bare or not host or not port or not bare.isprintable() or " " in bare:
-        raise UsageError(f"{what} is {given!r}; it is tcp://host:port, with a port up to {PORT_MAX}")
+        raise UsageError(
+            f"{what} is {given!r}; it is tcp://host:port, with a port up to {PORT_MAX}"
+        )
     return f"{PLAIN}{bare}"
 
 

@@ -20,11 +20,11 @@ from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOu
 from meshmsg._events.log_records import block_signals, tell_of_error, until_over
 from meshmsg._mesh.seam import MeshCore
 from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send
+from meshmsg.mesh._finding.asking import Seeding
+from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._link import QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
 from meshmsg.mesh._place import Place
-from meshmsg.mesh._finding.asking import Seeding
-from meshmsg.mesh._finding.seeds import Seed
 
 OFFERS_S = 1.0
 """Seconds between two looks whether a socket that is announced was closed."""
@@ -112,7 +112,9 @@ class Driver:
             ForkedError: It was made before a fork.
         """
         if os.getpid() != self._pid:
-            raise ForkedError(f"this Mesh was made in process {self._pid}; make a new one after fork")
+            raise ForkedError(
+                f"this Mesh was made in process {self._pid}; make a new one after fork"
+            )
         if self._over:
             raise ClosedError("this Mesh was closed; make a new one")
 

@@ -84,7 +84,12 @@ class Link:
     """The Router of one node, and which connections it has."""
 
     def __init__(
-        self, bind: str, security: Policy | None, insecure: bool, salt: bytes, ring: Callable[[], None]
+        self,
+        bind: str,
+        security: Policy | None,
+        insecure: bool,
+        salt: bytes,
+        ring: Callable[[], None],
     ) -> None:
         """Bind.
 

@@ -25,16 +25,16 @@ from meshmsg._security.tls import Secret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import check_count, check_flag
 from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of
-from meshmsg.mesh._finding.dns import INSTALL
 from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
+from meshmsg.mesh._finding.asking import seeds_of
+from meshmsg.mesh._finding.dns import INSTALL
+from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
 from meshmsg.mesh._place import AUTO, Place
 from meshmsg.mesh._questions import Questions
-from meshmsg.mesh._finding.asking import seeds_of
-from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._select import choice_of
 from meshmsg.mesh._watch import is_there, offers
 
@@ -232,7 +232,10 @@ class MeshForm:
             told_by={
                 one.record.node_id: names.get(one.told_by, one.told_by.hex()[:8]) for one in found
             },
-            errors={**errors, **{url: why for f in self._followers for url, why in f.errors.items()}},
+            errors={
+                **errors,
+                **{url: why for f in self._followers for url, why in f.errors.items()},
+            },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
             dropped=driver.link.dropped,

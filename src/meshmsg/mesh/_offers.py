@@ -108,7 +108,5 @@ class Offers:
                 continue
             endpoints = advertised(socket.endpoints, own)[:ENDPOINTS_MAX]
             if endpoints:
-                found.append(
-                    Service(name, offer.role, "zmtp", endpoints, offer.meta, offer.weight)
-                )
+                found.append(Service(name, offer.role, "zmtp", endpoints, offer.meta, offer.weight))
         return found

@@ -11,18 +11,16 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from meshmsg._binding.errors import PeerError, RefusedError, TimedOutError
-from meshmsg._mesh.told import Event
+from meshmsg._mesh.told import Event, Member
 from meshmsg._security.policy import Policy
 from meshmsg._sync.roles import Dealer
 from meshmsg.mesh._addresses import PLAIN, PROTECTED, address_of
-from meshmsg.mesh._explain import event_dict, matching, member_dict
+from meshmsg.mesh._driver import Driver
+from meshmsg.mesh._explain import Explanation, event_dict, matching, member_dict
 from meshmsg.mesh._link import QUESTION, Came
-
-if TYPE_CHECKING:
-    from meshmsg.mesh._mesh import MeshForm
 
 FRAMES = 3
 """Of a question: its mark, octets that the answer has again, and JSON."""
@@ -36,10 +34,28 @@ TIMEOUT_S = 5.0
 """Seconds that an answer is waited for."""
 
 
+class Asked(Protocol):
+    """The node that is asked."""
+
+    _driver: Driver
+
+    def _members(self) -> list[Member]:
+        """Tell of all nodes, this one first."""
+        ...
+
+    def _explained(self, node: str) -> Explanation:
+        """Tell why this node sees another one."""
+        ...
+
+    def _leave_soon(self) -> None:
+        """Leave, without waiting for it."""
+        ...
+
+
 class Questions:
     """Answers of one node, on the thread of its mesh."""
 
-    def __init__(self, mesh: MeshForm, *, trusted: bool) -> None:
+    def __init__(self, mesh: Asked, *, trusted: bool) -> None:
         """Answer for a mesh.
 
         Args:

@@ -35,9 +35,9 @@ def choice_of(select: str) -> Choice:
         return Choice(select)
     if isinstance(select, str) and select.startswith("n="):
         digits = select[2:]
-        if digits.isascii() and digits.isdigit() and len(digits) <= 5:
-            if 0 < int(digits) <= COUNT_MAX:
-                return Choice("n", int(digits))
+        number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 5 else 0
+        if 0 < number <= COUNT_MAX:
+            return Choice("n", number)
     raise UsageError(
         f'select is {select!r}; it is "all", "nearest", "hash" or "n=3", up to {COUNT_MAX:,}'
     )
@@ -58,7 +58,7 @@ def _score(one: Candidate, own: str) -> float:
     """Of rendezvous hashing, with weights: the same for each who computes it."""
     octets = hashlib.blake2b(one.node + own.encode(), digest_size=8).digest()
     part = (int.from_bytes(octets, "big") + 1) / 2**64  # above 0, up to 1
-    return part ** (1.0 / one.weight)
+    return float(part ** (1.0 / one.weight))
 
 
 def chosen(

@@ -35,7 +35,8 @@ class SeedInfo:
         addresses: What it gave the last time that it gave something.
         asked: Seconds ago that it was asked last; None: never yet.
         error: Why it gave nothing then, or what was left out; "" if nothing was wrong.
-        tried: By address, what became of the last attempt to connect there: "" is well or not tried.
+        tried: By address, what became of the last attempt to connect there: "" is well, or not
+            tried.
     """
 
     seed: str
@@ -85,7 +86,9 @@ def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
         wrong = next(one for one in several if not isinstance(one, (Seed, str)))
         raise TypeError(f"a seed is {wrong!r}; it is an address or a seed such as mesh.Dns(...)")
     if len(seeds) > SEEDS_MAX:
-        raise UsageError(f"{len(seeds)} seeds; a node has up to {SEEDS_MAX}, each of many addresses")
+        raise UsageError(
+            f"{len(seeds)} seeds; a node has up to {SEEDS_MAX}, each of many addresses"
+        )
     return [Static(plain), *seeds] if plain else seeds
 
 

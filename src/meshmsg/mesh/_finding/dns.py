@@ -40,7 +40,9 @@ def _resolver(given: Resolver | None) -> Resolver:
 
 def _check_name(name: str) -> str:
     if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX or not name.isascii():
-        raise UsageError(f"name is {name!r}; it is one of DNS, up to {NAME_MAX} characters of ASCII")
+        raise UsageError(
+            f"name is {name!r}; it is one of DNS, up to {NAME_MAX} characters of ASCII"
+        )
     return name
 
 

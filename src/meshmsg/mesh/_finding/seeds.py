@@ -99,7 +99,9 @@ class Callback(Seed):
         TypeError: The function is none.
     """
 
-    def __init__(self, function: Callable[[], Iterable[str]], *, every: float = ASK_FIRST_S) -> None:
+    def __init__(
+        self, function: Callable[[], Iterable[str]], *, every: float = ASK_FIRST_S
+    ) -> None:
         if not callable(function):
             raise TypeError(f"function is {function!r}; it is called, without arguments")
         if isinstance(every, bool) or not isinstance(every, (int, float)) or not every > 0:
