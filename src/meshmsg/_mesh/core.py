@@ -23,6 +23,7 @@ from .octets import (
     rumours_of,
     signed_of,
     statement_raw,
+    version_of,
 )
 from .opinion import Opinions
 from .probe import Prober
@@ -192,7 +193,7 @@ class Core:
             at = prober.on_nack(now, arrival, sender)
         elif kind == Kind.INDIRECT:
             at = prober.on_indirect(now, arrival)
-        elif kind == Kind.NEWS:
+        elif kind in (Kind.NEWS, Kind.BUSY):
             at = AT
         elif kind == Kind.HELLO:
             at = syncer.on_hello(now, arrival, sender)
@@ -223,7 +224,7 @@ class Core:
         for kind, body in rumours_of(arrival.data, at):
             if kind == Rumour.RECORD:
                 if self.opinions.hear_record(now, body, arrival.source, sender):
-                    handle = self.here.decode(body).handle
+                    handle = version_of(body)[0]
                     self.here.rumours.add(kind, handle, handle, body)
             elif kind != Rumour.HELD:
                 self.opinions.hear_statement(now, kind, body)

@@ -72,10 +72,13 @@ class Dialer:
             self.syncer.send_hello(address)
 
     def _heal(self) -> None:
-        rows = self.here.table.rows.values()
-        gone = [row for row in rows if row.state in (State.UNREACHABLE, State.FORGOTTEN)]
-        here = {a for row in rows if row.state in HERE for a in row.signed.record.addresses}
-        seeds = [address for address in self._others() if address not in here]
+        table = self.here.table
+        gone = [row for row in table.absent.values() if row.state != State.LEFT]
+        seeds = self._others()
+        if seeds:
+            there = (row for row in table.rows.values() if row.state in HERE)
+            known = {address for row in there for address in row.signed.record.addresses}
+            seeds = [address for address in seeds if address not in known]
         count = len(gone) + len(seeds)
         if not count:
             return

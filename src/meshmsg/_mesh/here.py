@@ -28,6 +28,9 @@ from .seam import Signer, Verify
 from .table import Row, Table
 from .told import Answer, Arrival, Event, EventKind, Record, Send, State
 
+MANY_RUMOURS = 48
+"""Rumours that wait, beyond which each is passed on less often: a sync brings what it misses."""
+
 
 class Here:
     """One node, as its own parts see it."""
@@ -53,20 +56,15 @@ class Here:
         self.health = 0
         """How slow this node seems to be itself: 0 is well."""
         self.left = False
-        self._version = 0
         self.me = self._sign(record)
         self.table.own = self.me.record.node_id
         self.heads = Heads(self.tag, self.me.handle)
-        self._refresh()
+        self.table.toggle(self.me, State.ALIVE)
 
     def _sign(self, record: Record) -> Signed:
         data = record_octets(record)
         raw = data + self.signer.sign(data)
         return self.decode(raw)
-
-    def _refresh(self) -> None:
-        state = State.LEFT if self.left else State.ALIVE
-        self._version = self.table.toggled(self._version, self.me, state)
 
     def say(
         self,
@@ -84,8 +82,10 @@ class Here:
             changes["addresses"] = tuple(addresses)
         if services is not None:
             changes["services"] = tuple(services)
-        self.me = self._sign(replace(record, **changes))  # type: ignore[arg-type]
-        self._refresh()
+        signed = self._sign(replace(record, **changes))  # type: ignore[arg-type]
+        self.table.toggle(self.me, State.ALIVE)
+        self.me = signed
+        self.table.toggle(signed, State.ALIVE)
         self.spread_me()
 
     def spread_me(self) -> None:
@@ -118,6 +118,8 @@ class Here:
         if not self.rumours or len(data) + 64 > limit:
             return data
         each = self.times.retransmit * ceil(log10(self.members + 1))
+        if len(self.rumours) > MANY_RUMOURS:
+            each = max(3, each // 4)
         return data + b"".join(self.rumours.pick(limit - len(data), each))
 
     def send(self, row: Row, data: bytes, way: int = 0) -> None:

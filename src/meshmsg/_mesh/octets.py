@@ -122,9 +122,7 @@ def _service(service: Service) -> bytes:
             _short(check_name(service.name, SERVICE_NAME_MAX, "the name of a service")),
             _short(check_name(service.role, 16, "the role of a service")),
             _short(check_name(service.wire, 16, "the wire of a service")),
-            _list(
-                [_endpoint(e, "an endpoint") for e in service.endpoints], ENDPOINTS_MAX, "endpoints"
-            ),
+            _list(endpoints, ENDPOINTS_MAX, "endpoints"),
             bytes((len(meta),)),
             *(_short(name) + len(value).to_bytes(2, "big") + value for name, value in meta),
             service.weight.to_bytes(2, "big"),
@@ -267,6 +265,18 @@ def signed_of(raw: bytes) -> Signed:
     if record_octets(record) != raw[:body]:
         raise MalformedError("a record of another form than ours")
     return Signed(record, bytes(raw), record.node_id[:HANDLE])
+
+
+def version_of(raw: bytes) -> tuple[bytes, int, int]:
+    """Return the handle, incarnation and seq of a record, without a look at the rest.
+
+    Raises:
+        MalformedError: It ends too early.
+    """
+    if len(raw) < _FIXED.size + SIGNATURE:
+        raise MalformedError("a record ends too early")
+    _, key, epoch, incarnation, seq = _FIXED.unpack_from(raw)
+    return node_id_of(key, epoch)[:HANDLE], incarnation, seq
 
 
 class Rumour(IntEnum):

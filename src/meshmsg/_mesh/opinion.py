@@ -28,6 +28,7 @@ from .octets import (
     statement_octets,
     statement_of,
     statement_raw,
+    version_of,
 )
 from .table import HERE, Row, Suspicion, observers
 from .told import EventKind, State
@@ -62,10 +63,16 @@ class Opinions:
             MalformedError: It is none.
         """
         here = self.here
-        signed = here.decode(raw)
-        record, row = signed.record, here.table.rows.get(signed.handle)
-        if signed.handle == here.me.handle:
+        handle, incarnation, seq = version_of(raw)
+        if handle == here.me.handle:
             return False
+        row = here.table.rows.get(handle)
+        if row is not None and not held:
+            known = row.signed.record
+            if (incarnation, seq) <= (known.incarnation, known.seq):
+                return False
+        signed = here.decode(raw)
+        record = signed.record
         if row is not None:
             known = row.signed.record
             if (record.incarnation, record.seq) <= (known.incarnation, known.seq):
@@ -116,8 +123,7 @@ class Opinions:
     def _same_name(self, now: float, row: Row) -> None:
         here, record = self.here, row.signed.record
         conflict = record.name == here.me.record.name
-        for handle in list(here.table.names.get(record.name, ())):
-            other = here.table.rows[handle]
+        for other in here.table.named(record.name):
             if other is row:
                 continue
             if other.state == State.ALIVE:
@@ -326,14 +332,12 @@ class Opinions:
         by = next(iter(suspicion.accusers), here.me.handle) if suspicion else here.me.handle
         here.table.change(row, State.UNREACHABLE, now, by)
         here.tell(EventKind.UNREACHABLE, row)
-        newer = [
-            other
-            for handle in here.table.names.get(row.signed.record.name, ())
-            if (other := here.table.rows[handle]).state == State.ALIVE
-            and other.signed.record.boot_epoch > row.signed.record.boot_epoch
-        ]
-        if newer:
-            self.forget(now, row)
+        record = row.signed.record
+        for other in here.table.named(record.name):
+            newer = other.signed.record.boot_epoch > record.boot_epoch
+            if other.state == State.ALIVE and newer:
+                self.forget(now, row)
+                break
 
     def forget(self, now: float, row: Row) -> None:
         """Wait for a member no more."""
@@ -344,7 +348,7 @@ class Opinions:
         """Forget who is unreachable for long; remove who is forgotten, or left, for longer."""
         here, times = self.here, self.here.times
         forgotten = []
-        for row in list(here.table.rows.values()):
+        for row in list(here.table.absent.values()):
             age = now - row.since
             if row.state == State.UNREACHABLE:
                 if age >= (times.forget if row.heard is not None else times.forget_unheard):

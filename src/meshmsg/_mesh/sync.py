@@ -29,6 +29,7 @@ from .octets import (
     rumour_octets,
     rumours_of,
     statement_raw,
+    version_of,
 )
 from .opinion import Opinions
 from .table import STANDING, Row
@@ -36,8 +37,10 @@ from .told import Arrival, Send, State
 
 AT = HEAD.size
 BITS = BUCKETS // 8
-SYNC_TIME = 5.0
-"""Seconds after which a sync that was begun is no longer counted."""
+SYNC_TIME = 0.5
+"""Seconds that a sync which was begun is counted, so that others get the time of this node."""
+NAMED = 5
+"""Members that a busy node names to one who asks it."""
 CHANGES = 4
 """New records that one sync may bring to a node that is still taken to be at rest."""
 AGREE = 2
@@ -99,12 +102,21 @@ class Syncer:
             here.answer(arrival, here.head(Kind.SAME))
             self.agreed_with_one(now)
         elif not self._slot(now, sender):
-            here.answer(arrival, here.head(Kind.BUSY))
+            here.answer(arrival, self._busy(arrival))
         else:
             data = here.head(Kind.DIGEST) + BUCKET_DIGESTS.pack(*here.table.buckets)
             data += rumour_octets(Rumour.RECORD, here.me.raw)
             here.answer(arrival, data)
         return AT + DIGEST.size
+
+    def _busy(self, arrival: Arrival) -> bytes:
+        """Say so, and name some members that may have the time."""
+        data, room = self.here.head(Kind.BUSY), self.here.room_of(arrival)
+        for row in [None, *self.here.table.some(NAMED)]:
+            raw = rumour_octets(Rumour.RECORD, (self.here.me if row is None else row.signed).raw)
+            if len(data) + len(raw) <= room:
+                data += raw
+        return data
 
     def _slot(self, now: float, sender: bytes) -> bool:
         self._answering = {other: until for other, until in self._answering.items() if until > now}
@@ -154,7 +166,7 @@ class Syncer:
         bits = buckets_of(data[AT : AT + BITS])
         if len(data) < AT + BITS or (len(data) - AT - BITS) % VERSION_ENTRY.size:
             raise MalformedError("a list of versions that ends too early")
-        if len(data) > SYNC_MAX or sender not in self._answering:
+        if sender not in self._answering:
             here.counts["versions nobody asked for"] += 1
             return
         mine = {row.signed.handle: row for row in here.table.in_buckets(bits)}
@@ -231,7 +243,7 @@ class Syncer:
             self.restless(now)
         if len(new) <= PASSED_ON_MAX:
             for raw in new:
-                handle = here.decode(raw).handle
+                handle = version_of(raw)[0]
                 here.rumours.add(Rumour.RECORD, handle, handle, raw)
 
     def ask_for(self, arrival: Arrival, sender: bytes) -> None:

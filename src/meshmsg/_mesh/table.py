@@ -63,10 +63,17 @@ def observers(times: Times, members: int) -> int:
     return max(1, min(times.confirmers, members - 2))
 
 
+def version_digest(signed: Signed, state: State) -> int:
+    """Return the 64 bits that stand for what a sync tells of a member."""
+    record = signed.record
+    version = (signed.handle, record.incarnation, record.seq, STANDING[state])
+    return int.from_bytes(blake2b(VERSION_ENTRY.pack(*version), digest_size=8).digest(), "big")
+
+
 class Row:
     """A member."""
 
-    __slots__ = ("heard", "proof", "rtt", "signed", "since", "state", "told_by", "version")
+    __slots__ = ("heard", "proof", "rtt", "signed", "since", "state", "told_by")
 
     def __init__(self, signed: Signed, state: State, since: float, told_by: bytes) -> None:
         self.signed, self.state, self.since, self.told_by = signed, state, since, told_by
@@ -74,7 +81,6 @@ class Row:
         self.heard: float | None = None
         self.proof: Suspicion | Statement | None = None
         """Of SUSPECT and UNREACHABLE: a suspicion; of LEFT: what it said."""
-        self.version = 0
 
     @property
     def suspicion(self) -> Suspicion | None:
@@ -95,7 +101,11 @@ class Table:
         self.own = b""
         """The id of this node."""
         self.rows: dict[bytes, Row] = {}
-        self.names: dict[str, set[bytes]] = {}
+        self.absent: dict[bytes, Row] = {}
+        """Those that are not alive and not suspect."""
+        self._names: dict[str, bytes] = {}
+        self._twins: dict[str, set[bytes]] = {}
+        """Of names that several have: who."""
         self.here = 0
         """Rows that are alive or suspect."""
         self.digest = 0
@@ -109,10 +119,12 @@ class Table:
         handle = row.signed.handle
         self.rows[handle] = row
         row.told_by = self._whole(row.told_by)
-        self.names.setdefault(row.signed.record.name, set()).add(handle)
+        self._name(row)
         if row.state in HERE:
             self._entered(handle)
-        row.version = self.toggled(0, row.signed, row.state)
+        else:
+            self.absent[handle] = row
+        self.toggle(row.signed, row.state)
 
     def _whole(self, handle: bytes) -> bytes:
         """The id that a handle is of; ours, if it is nobody's any more."""
@@ -125,48 +137,71 @@ class Table:
 
     def change(self, row: Row, state: State, now: float, told_by: bytes) -> None:
         """Put a member into another state."""
+        handle = row.signed.handle
         if row.state in HERE and state not in HERE:
             self.here -= 1
+            self.absent[handle] = row
         elif row.state not in HERE and state in HERE:
-            self._entered(row.signed.handle)
+            self._entered(handle)
+            del self.absent[handle]
+        if STANDING[row.state] != STANDING[state]:
+            self.toggle(row.signed, row.state)
+            self.toggle(row.signed, state)
         row.state, row.since, row.told_by = state, now, self._whole(told_by)
-        row.version = self.toggled(row.version, row.signed, state)
 
     def replace(self, row: Row, signed: Signed) -> None:
         """Take what a member says anew."""
         if signed.record.name != row.signed.record.name:
             self._unname(row)
-            self.names.setdefault(signed.record.name, set()).add(signed.handle)
-        row.signed = signed
-        row.version = self.toggled(row.version, signed, row.state)
+            self.toggle(row.signed, row.state)
+            row.signed = signed
+            self._name(row)
+        else:
+            self.toggle(row.signed, row.state)
+            row.signed = signed
+        self.toggle(signed, row.state)
 
     def remove(self, row: Row) -> None:
         """Know it no more."""
         if row.state in HERE:
             self.here -= 1
-        self.toggled(row.version, row.signed, State.FORGOTTEN)
+        else:
+            del self.absent[row.signed.handle]
+        self.toggle(row.signed, row.state)
         self._unname(row)
         del self.rows[row.signed.handle]
 
     def _unname(self, row: Row) -> None:
-        name = row.signed.record.name
-        self.names[name].discard(row.signed.handle)
-        if not self.names[name]:
-            del self.names[name]
+        name, handle = row.signed.record.name, row.signed.handle
+        twins = self._twins.get(name)
+        if twins is None:
+            del self._names[name]
+            return
+        twins.discard(handle)
+        self._names[name] = next(iter(twins))
+        if len(twins) == 1:
+            del self._twins[name]
 
-    def toggled(self, before: int, signed: Signed, state: State) -> int:
-        """Put a version into the digests instead of another; return it."""
-        record = signed.record
-        after = 0
-        if state != State.FORGOTTEN:
-            entry = VERSION_ENTRY.pack(
-                signed.handle, record.incarnation, record.seq, STANDING[state]
-            )
-            after = int.from_bytes(blake2b(entry, digest_size=8).digest(), "big")
-        difference = before ^ after
-        self.digest ^= difference
-        self.buckets[signed.handle[0]] ^= difference & 0xFFFF_FFFF
-        return after
+    def _name(self, row: Row) -> None:
+        name, handle = row.signed.record.name, row.signed.handle
+        other = self._names.setdefault(name, handle)
+        if other != handle:
+            self._twins.setdefault(name, {other}).add(handle)
+
+    def named(self, name: str) -> list[Row]:
+        """Return the members of that name."""
+        one = self._names.get(name)
+        if one is None:
+            return []
+        return [self.rows[handle] for handle in self._twins.get(name, (one,))]
+
+    def toggle(self, signed: Signed, state: State) -> None:
+        """Put a version into the digests, or take it out."""
+        if state == State.FORGOTTEN:
+            return
+        version = version_digest(signed, state)
+        self.digest ^= version
+        self.buckets[signed.handle[0]] ^= version & 0xFFFF_FFFF
 
     def next_probed(self) -> Row | None:
         """Return whose turn it is; each comes once a round, in another order each time."""

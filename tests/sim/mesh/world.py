@@ -16,9 +16,10 @@ from random import Random
 
 from meshmsg._mesh.core import Core
 from meshmsg._mesh.limits import Times
-from meshmsg._mesh.octets import signed_of
+from meshmsg._mesh.messages import BUCKETS
+from meshmsg._mesh.octets import Signed, signed_of
 from meshmsg._mesh.seam import Evidence
-from meshmsg._mesh.table import Row
+from meshmsg._mesh.table import Row, Table, version_digest
 from meshmsg._mesh.told import Answer, Arrival, EventKind, State
 
 REFUSAL_TIME = 0.001
@@ -127,16 +128,30 @@ class World:
         """Start processes that know each other already."""
         hosts = [self.host() for _ in range(size)]
         everyone = [host.core.here.me for host in hosts]
+        digest, buckets = 0, [0] * BUCKETS
+        for signed in everyone:
+            version = version_digest(signed, State.ALIVE)
+            digest ^= version
+            buckets[signed.handle[0]] ^= version & 0xFFFF_FFFF
         for host in hosts:
-            table, own = host.core.here.table, host.core.here.me.handle
-            for signed in everyone:
-                if signed.handle != own:
-                    row = Row(signed, State.ALIVE, self.now, signed.handle)
-                    table.add(row)
-            host.core.dialer.met(self.now)
-            host.core.syncer.agreed = 2
-            host.core.syncer.plan(self.now)
+            core, own = host.core, host.core.here.me.handle
+            self._fill(
+                core.here.table, [one for one in everyone if one.handle != own], digest, buckets
+            )
+            core.dialer.met(self.now)
+            core.syncer.agreed = 2
+            core.syncer.plan(self.now)
         return hosts
+
+    def _fill(self, table: Table, others: list[Signed], digest: int, buckets: list[int]) -> None:
+        """Put them into a table, as `Table.add` does it one by one."""
+        for signed in others:
+            handle = signed.handle
+            table.rows[handle] = Row(signed, State.ALIVE, self.now, signed.record.node_id)
+            table._names[signed.record.name] = handle
+        table.here, table.digest, table.buckets = len(others), digest, list(buckets)
+        table._order = order = list(table.rows)
+        self.rng.shuffle(order)
 
     def clock(self, host: Host) -> float:
         return self.now * host.rate
