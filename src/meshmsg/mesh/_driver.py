@@ -30,8 +30,10 @@ OFFERS_S = 1.0
 """Seconds between two looks whether a socket that is announced was closed."""
 AGAIN_S = 0.2
 """Seconds until the thread goes on after an error of its own."""
-LEAVE_S = 1.0
+LEAVE_S = 2.0
 """Seconds that a node that leaves has to tell the others."""
+MEET_S = 0.5
+"""Seconds that a node that leaves waits for the first answer, if it has just begun to join."""
 JOIN_S = 5.0
 """Seconds that closing waits for the thread."""
 FAR = 3_600.0
@@ -73,6 +75,8 @@ class Driver:
         self._ready.register(self._rung, select.POLLIN)
         self._offers_at = 0.0
         self._left_at: float | None = None
+        self._leave_by = float("inf")
+        """When it leaves, whoever it knows by then."""
         self._left = threading.Event()
         self._over = self._closed = False
         self._ended = threading.Event()
@@ -127,8 +131,7 @@ class Driver:
         """Tell others that this node leaves, for some time at most; then close."""
         if os.getpid() == self._pid and not self._over and not self._ended.is_set():
             with self.lock:
-                self.core.leave(self.clock())
-                self._left_at = self._left_at or self.clock()
+                self._leave_by = min(self._leave_by, self.clock() + MEET_S)
             self.ring()
             self._left.wait(timeout)
         self.close()
@@ -212,6 +215,8 @@ class Driver:
     def _sleep(self) -> None:
         with self.lock:
             due = min(self.core.due(), self._offers_at)
+            if self._left_at is None:
+                due = min(due, self._leave_by)
         wait = min(max(due - self.clock(), 0.0), FAR)
         self._ready.poll(int(wait * 1000) + (wait > 0))
         with suppress(BlockingIOError):
@@ -230,6 +235,7 @@ class Driver:
                 elif came.frames[0] == QUESTION:
                     questions.append(came)
             self._settle(now)
+            self._leave(now)
             if self.core.due() <= now:
                 self.core.tick(now)
             out, told = self.core.take(), [*self._mine, *self.core.events()]
@@ -245,6 +251,14 @@ class Driver:
         self._tell(listeners, told)
         self.link.close_idle(now)
         return self._is_left(now)
+
+    def _leave(self, now: float) -> None:
+        """Leave, if that is asked for and there is somebody to tell. The lock is held."""
+        if self._left_at is not None or self._leave_by == float("inf"):
+            return
+        if now >= self._leave_by or not self.link.busy or len(self.core.members()) > 1:
+            self.core.leave(now)
+            self._left_at = now
 
     def _settle(self, now: float) -> None:
         """Say where this node is and what it offers, if that changed. The lock is held."""

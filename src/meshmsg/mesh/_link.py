@@ -199,6 +199,11 @@ class Link:
             self._hang_up(url)
 
     @property
+    def busy(self) -> bool:
+        """Whether it is connected to somebody, or about to be."""
+        return bool(self._open)
+
+    @property
     def waits(self) -> bool:
         """Whether something waits for a connection to be made."""
         return any(made.waiting for made in self._open.values() if not made.up)

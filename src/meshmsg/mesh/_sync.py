@@ -101,7 +101,7 @@ class Mesh(MeshForm):
         Sockets that were announced or connected stay open.
 
         Args:
-            timeout: Seconds for telling them, at most 1 of which are needed.
+            timeout: Seconds for telling them, at most 2 of which are needed.
         """
         to_ms(timeout)
         self._driver.leave(timeout)

@@ -149,7 +149,7 @@ class Mesh(MeshForm):
         Cancel-safe: it leaves all the same.
 
         Args:
-            timeout: Seconds for telling them, at most 1 of which are needed.
+            timeout: Seconds for telling them, at most 2 of which are needed.
         """
         to_ms(timeout)
         loop = asyncio.get_running_loop()
