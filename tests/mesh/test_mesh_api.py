@@ -16,7 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg.mesh import Callback, EventKind, Mesh, SharedDir, State
 from meshmsg.mesh import aio as mesh_aio
-from tests.support.meshes import WAIT_S, node, until
+from tests.support.meshes import WAIT_S, eventually, node, until
 
 
 @pytest.fixture
@@ -130,8 +130,7 @@ def test_too_few_nodes_are_told_with_what_seeds_say() -> None:
             mesh.wait_for("s", 2, timeout=0.01)
         with pytest.raises(mm.WouldBlockError):
             mesh.wait_for("s", timeout=0)
-        while not mesh.explain("x").seeds[0].error:
-            threading.Event().wait(0.01)
+        eventually(lambda: mesh.explain("x").seeds[0].error)
         with pytest.raises(mm.TimedOutError, match="OSError: no list today"):
             mesh.wait_for("s", timeout=0.01)
 
@@ -147,16 +146,14 @@ def test_it_is_explained_why_a_node_is_seen_or_not(first: Mesh) -> None:
         unknown = b.explain("nobody")
         assert unknown.found == ()
         assert "nobody has told of it" in str(unknown)
-        while not dict(b.explain("x").seeds[0].tried)[free]:
-            threading.Event().wait(0.01)
+        eventually(lambda: dict(b.explain("x").seeds[0].tried)[free])
         assert "refused" in str(b.explain("x"))
 
 
 def test_nodes_meet_in_a_folder(tmp_path: Path) -> None:
     """Without an address in their configuration."""
     with node("a", SharedDir(tmp_path)) as a:
-        while not list(tmp_path.iterdir()):
-            threading.Event().wait(0.01)
+        eventually(lambda: list(tmp_path.iterdir()))
         with node("b", SharedDir(tmp_path)) as b:
             b.wait_for(count=2, timeout=WAIT_S)
             a.wait_for(count=2, timeout=WAIT_S)

@@ -12,7 +12,9 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,24 @@ from meshmsg.mesh._finding.seeds import Seed
 
 WAIT_S = 30.0
 """Seconds that anything may take; nothing is measured by it."""
+LOOK_S = 0.01
+"""Seconds between two looks at what nothing tells of."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def node(name: str, *seeds: Seed | str, **options: Any) -> Mesh:
     """Open a node of the cluster "test"."""
     return Mesh(**{"cluster": "test", "name": name, "seeds": seeds, **options})
+
+
+def eventually(look: Callable[[], Any]) -> Any:
+    """Look until it is true of what nothing tells of; return what was seen last."""
+    deadline = time.monotonic() + WAIT_S
+    pause = threading.Event()
+    while not (found := look()):
+        assert time.monotonic() < deadline, "it did not happen"
+        pause.wait(LOOK_S)
+    return found
 
 
 def until(watch: Watch, kind: EventKind, name: str) -> Any:

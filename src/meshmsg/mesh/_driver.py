@@ -248,6 +248,9 @@ class Driver:
             answer = self.answer(came)
             if answer is not None:
                 self.link.answer(came.reply, [came.frames[1], answer])
+        for event in told:
+            if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew
+                self.link.hang_up(event.member.record.addresses)
         self._tell(listeners, told)
         self.link.close_idle(now)
         return self._is_left(now)

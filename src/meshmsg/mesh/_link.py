@@ -190,6 +190,11 @@ class Link:
             with suppress(AddressError):
                 self.router.disconnect(url.replace(PLAIN, self._scheme, 1))
 
+    def hang_up(self, addresses: Sequence[str]) -> None:
+        """Close the mesh's own connections to a node: the next message makes another one."""
+        for address in addresses:
+            self._hang_up(address)
+
     def close_idle(self, now: float) -> None:
         """Close connections that nothing was sent over for some time."""
         if now < self._look_at:
