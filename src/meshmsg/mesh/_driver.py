@@ -250,7 +250,8 @@ class Driver:
                 self.link.answer(came.reply, [came.frames[1], answer])
         for event in told:
             if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew
-                self.link.hang_up(event.member.record.addresses)
+                record = event.member.record
+                self.link.hang_up(record.addresses, record.node_id)
         self._tell(listeners, told)
         self.link.close_idle(now)
         return self._is_left(now)
@@ -266,7 +267,10 @@ class Driver:
     def _settle(self, now: float) -> None:
         """Say where this node is and what it offers, if that changed. The lock is held."""
         seen, self.link.seen = self.link.seen, []
-        moved = [self.place.seen_at(source, node or source.encode()) for source, node in seen]
+        dialed, self.link.dialed_at = self.link.dialed_at, []
+        if not self.place.addresses:  # any word is better than none
+            seen += dialed
+        moved = [self.place.seen_at(source, by) for source, by in seen]
         if any(moved):
             self.core.moved(now, self.place.addresses)
             self.seeding.ask_again()

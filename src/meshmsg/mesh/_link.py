@@ -46,7 +46,7 @@ DIAL_AGAIN_S = 5.0
 QUESTION = b"meshmsg.ask"
 """First of the frames of who is no member and asks (_questions.py)."""
 _WHERE, _SEEN = b"meshmsg.where", b"meshmsg.seen"
-"""Frames of "where do you see me?", and of the answer."""
+"""Frames of "I dialed this address; where do you see me?", and of the answer."""
 TWO = 2
 
 
@@ -116,8 +116,10 @@ class Link:
         """By address: why it could not be reached the last time."""
         self.dropped = 0
         """Messages that found no room or nobody."""
-        self.seen: list[tuple[str, bytes | None]] = []
-        """IPs that others see this node at, and who does."""
+        self.seen: list[tuple[str, bytes]] = []
+        """Addresses that others see connections of this node come from, and who does."""
+        self.dialed_at: list[tuple[str, bytes]] = []
+        """Addresses that others say they have dialed to reach this node, and who does."""
         self.router = Router(
             bind=bind.replace(PLAIN, self._scheme, 1),
             overflow="error",
@@ -190,8 +192,10 @@ class Link:
             with suppress(AddressError):
                 self.router.disconnect(url.replace(PLAIN, self._scheme, 1))
 
-    def hang_up(self, addresses: Sequence[str]) -> None:
+    def hang_up(self, addresses: Sequence[str], node: bytes) -> None:
         """Close the mesh's own connections to a node: the next message makes another one."""
+        for url in [one for one, made in self._open.items() if made.node == node]:
+            self._hang_up(url)
         for address in addresses:
             self._hang_up(address)
 
@@ -233,11 +237,12 @@ class Link:
     def _where(self, peer: bytes, frames: Sequence[bytes]) -> None:
         if frames[0] == _WHERE:
             self._put(peer, [_SEEN, self._source_of(peer).encode()])
+            if len(self.dialed_at) < CONNECTIONS_MAX:
+                self.dialed_at.append((frames[1].decode("ascii", "replace"), peer))
             return
-        node = next((made.node for made in self._open.values() if made.identity == peer), None)
-        mine = any(made.identity == peer for made in self._open.values())
-        if mine and len(self.seen) < CONNECTIONS_MAX:  # only who was asked may say
-            self.seen.append((frames[1].decode("ascii", "replace"), node))
+        url = next((url for url, made in self._open.items() if made.identity == peer), "")
+        if url and len(self.seen) < CONNECTIONS_MAX:  # only who was asked may say
+            self.seen.append((frames[1].decode("ascii", "replace"), url.encode()))
 
     def _number(self, peer: bytes) -> int:
         number = self._numbers.get(peer)
@@ -282,7 +287,7 @@ class Link:
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
         self.errors.pop(url, None)
-        self._put(made.identity, [_WHERE, b""])
+        self._put(made.identity, [_WHERE, url.encode()])
         for data in made.waiting:
             self._put(made.identity, [data])
         made.waiting.clear()
