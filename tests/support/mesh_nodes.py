@@ -79,7 +79,7 @@ def arrival(data: bytes, number: int = 1, reply: int = 1) -> Arrival:
 
 
 def exchange(now: float, *cores: Core, rounds: int = 50) -> int:
-    """Carry what these cores say to each other until they are silent; return how many there were."""
+    """Carry what these cores say to each other until they are silent; return how much it was."""
     by_address = {one.me().addresses[0]: one for one in cores if one.me().addresses}
     carried = 0
     for _ in range(rounds):
