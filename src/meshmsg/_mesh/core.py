@@ -15,6 +15,7 @@ from .here import Here
 from .limits import ENDPOINT_MAX, OBSERVERS_MAX, OBSERVERS_MIN, SYNC_MAX, Times
 from .messages import HEAD, KINDS, WARNING, Kind
 from .octets import (
+    HANDLE,
     VERSION,
     MalformedError,
     Rumour,
@@ -35,6 +36,12 @@ SWEEP = 1.0
 """Seconds between two looks for members to forget."""
 FAREWELLS = 8
 """Members that a node which leaves tells at once."""
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only processes of the same machine can reach that address."""
+    host = address.partition("://")[2].rpartition(":")[0]
+    return host.startswith("127.") or host in ("localhost", "[::1]")
 
 
 class Core:
@@ -212,7 +219,7 @@ class Core:
         elif kind == Kind.VERSIONS:
             self.syncer.on_versions(now, arrival, sender)
         elif kind == Kind.WANT:
-            self.syncer.on_want(arrival)
+            self.syncer.on_want(now, arrival)
         elif kind == Kind.RECORDS:
             self.syncer.on_records(now, arrival, sender)
         elif kind == Kind.WARN:
@@ -237,13 +244,13 @@ class Core:
             node: Its id; one that is not known is ignored.
             evidence: What it was.
         """
-        row = self.here.table.rows.get(node[:8])
+        row = self.here.table.rows.get(node[:HANDLE])
         if row is None or row.signed.record.node_id != node or self.here.left:
             return
         if evidence == Evidence.HEARD:
             self.opinions.heard(now, row)
         else:
-            self.prober.saw(now, node[:8], evidence)
+            self.prober.saw(now, node[:HANDLE], evidence)
 
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Take what address a node saw this one come from.
@@ -253,6 +260,9 @@ class Core:
         """
         if self.here.me.record.addresses or not 0 < len(address) <= ENDPOINT_MAX:
             return
+        row = self.here.table.rows.get(by[:HANDLE])
+        if row is None or (is_loopback(address) and not self._all_on_loopback()):
+            return
         self._observed[by] = address
         while len(self._observed) > OBSERVERS_MAX:
             del self._observed[next(iter(self._observed))]
@@ -261,6 +271,10 @@ class Core:
         best = max(set(said), key=said.count)
         if len(said) >= wanted and 2 * said.count(best) > len(said):
             self.here.say(addresses=(best,))
+
+    def _all_on_loopback(self) -> bool:
+        rows = self.here.table.rows.values()
+        return all(is_loopback(address) for row in rows for address in row.signed.record.addresses)
 
     def seeds(self, now: float, addresses: Iterable[str]) -> None:
         """Take addresses where nodes may be: the whole list as it is now. They are hints only."""

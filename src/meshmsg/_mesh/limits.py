@@ -16,6 +16,8 @@ SYNC_MAX = 65_536
 """Octets of one message of a sync."""
 SYNC_TOTAL_MAX = 4 * 1024 * 1024
 """Octets of records that one sync sends."""
+SYNC_PER_SECOND = float(SYNC_TOTAL_MAX)
+"""Octets of records that a node sends in a second of all its syncs."""
 SYNCS_MAX = 16
 """Syncs that a node answers at once."""
 NAME_MAX = 128
@@ -32,6 +34,8 @@ ENDPOINT_MAX = 255
 """Octets of an endpoint."""
 META_MAX = 256
 """Octets of the names and values of the metadata of a service."""
+META_ITEMS_MAX = 64
+"""Names in the metadata of a service."""
 WEIGHT_MAX = 65_535
 KEY_MAX = 128
 """Octets of the public key of a service."""

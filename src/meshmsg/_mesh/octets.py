@@ -17,6 +17,7 @@ from .limits import (
     ENDPOINT_MAX,
     ENDPOINTS_MAX,
     KEY_MAX,
+    META_ITEMS_MAX,
     META_MAX,
     NAME_MAX,
     RECORD_MAX,
@@ -138,7 +139,9 @@ def _meta(meta: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         size += len(_text(value, META_MAX, "a value of metadata"))
         if len(name.encode()) > 255:
             raise MalformedError("a name of metadata has more than 255 octets")
-    if size > META_MAX or len(meta) > META_MAX:
+    if len(meta) > META_ITEMS_MAX:
+        raise MalformedError(f"{len(meta)} names of metadata, at most {META_ITEMS_MAX} are allowed")
+    if size > META_MAX:
         raise MalformedError(f"the metadata has {size} octets, at most {META_MAX} are allowed")
     return meta
 

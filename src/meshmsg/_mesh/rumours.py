@@ -7,8 +7,12 @@ the older one, and never more than RUMOURS_MAX wait.
 from __future__ import annotations
 
 from .limits import RUMOURS_MAX
-from .octets import Rumour, rumour_octets
+from .octets import RUMOUR_HEAD, STATEMENT_SIZE, Rumour, rumour_octets
 
+SMALLEST = RUMOUR_HEAD + STATEMENT_SIZE
+"""Octets of the smallest rumour."""
+MISFITS = 4
+"""Rumours that are looked at and do not fit, before no more are looked at."""
 Matter = tuple[bytes, bytes]
 """Whom a rumour is about, and who says it."""
 
@@ -54,14 +58,17 @@ class Rumours:
     def pick(self, room: int, times: int) -> list[bytes]:
         """Return rumours that fit into that many octets; each is given `times` times in all."""
         picked: list[tuple[Matter, int, bytes]] = []
+        misfits = 0
         for level, waiting in enumerate(self._levels):
             for matter, data in waiting.items():
                 if len(data) <= room:
                     room -= len(data)
                     picked.append((matter, level, data))
-                elif room < 96:
+                else:
+                    misfits += 1
+                if misfits >= MISFITS or room < SMALLEST:
                     break
-            if room < 96:
+            if misfits >= MISFITS or room < SMALLEST:
                 break
         for matter, level, data in picked:
             if level + 1 >= times:

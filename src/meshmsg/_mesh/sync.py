@@ -9,7 +9,14 @@ from __future__ import annotations
 from math import log2
 
 from .here import Here
-from .limits import MEMBERS_MAX, SYNC_MAX, SYNC_TOTAL_MAX, SYNCS_MAX, WARNINGS_MAX
+from .limits import (
+    MEMBERS_MAX,
+    SYNC_MAX,
+    SYNC_PER_SECOND,
+    SYNC_TOTAL_MAX,
+    SYNCS_MAX,
+    WARNINGS_MAX,
+)
 from .messages import (
     BUCKET_DIGESTS,
     BUCKETS,
@@ -58,6 +65,7 @@ class Syncer:
         self.agreed = 0
         """Peers in a row that had the same directory; below AGREE, syncs are often."""
         self._answering: dict[bytes, float] = {}
+        self._allowance, self._allowed_at = SYNC_PER_SECOND, 0.0
 
     def tick(self, now: float) -> None:
         """Begin a sync with some member, if it is due."""
@@ -147,7 +155,7 @@ class Syncer:
                 break
             chosen.append(bucket)
         data = b"".join(entry for bucket in chosen for entry in entries[bucket])
-        self._reply(arrival, here.head(Kind.VERSIONS) + bits_of(chosen) + data)
+        self.here.answer(arrival, here.head(Kind.VERSIONS) + bits_of(chosen) + data)
         return AT + BUCKET_DIGESTS.size
 
     def _entry(self, row: Row) -> bytes:
@@ -155,10 +163,6 @@ class Syncer:
         return VERSION_ENTRY.pack(
             row.signed.handle, record.incarnation, record.seq, STANDING[row.state]
         )
-
-    def _reply(self, arrival: Arrival, data: bytes) -> None:
-        """Go on with a sync that the other side answered: it may be longer than its answer."""
-        self.here.answer(arrival, data)
 
     def on_versions(self, now: float, arrival: Arrival, sender: bytes) -> None:
         """Send what is newer here; ask for what is newer there."""
@@ -195,37 +199,42 @@ class Syncer:
                 self.opinions.check(handle)
                 self.opinions.warn(row)
         give.extend(mine.values())
-        self._records(arrival, give)
+        self._records(now, arrival, give)
         limit = (SYNC_MAX - AT) // HANDLE
         if want:
-            self._reply(arrival, here.head(Kind.WANT) + b"".join(want[:limit]))
+            self.here.answer(arrival, here.head(Kind.WANT) + b"".join(want[:limit]))
 
-    def _records(self, arrival: Arrival, rows: list[Row]) -> None:
+    def _records(self, now: float, arrival: Arrival, rows: list[Row]) -> None:
         """Send records, in as many messages as they need."""
         here = self.here
         head = here.head(Kind.RECORDS)
         own = rumour_octets(Rumour.RECORD, here.me.raw)
         parts, size, total = [own], AT + len(own), 0
+        allowed = min(SYNC_TOTAL_MAX, self._allowance + (now - self._allowed_at) * SYNC_PER_SECOND)
         for row in rows:
             kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
             data = rumour_octets(kind, row.signed.raw)
             if isinstance(row.proof, Statement):
                 data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
             total += len(data)
-            if total > SYNC_TOTAL_MAX:
+            if total > allowed:
+                here.counts["record beyond the limit of syncs"] += 1
                 break
             if size + len(data) > SYNC_MAX:
-                self._reply(arrival, head + b"".join(parts))
+                self.here.answer(arrival, head + b"".join(parts))
                 parts, size = [], AT
             parts.append(data)
             size += len(data)
-        self._reply(arrival, head + b"".join(parts))
+        self._allowance, self._allowed_at = max(0.0, allowed - total), now
+        self.here.answer(arrival, head + b"".join(parts))
 
-    def on_want(self, arrival: Arrival) -> None:
+    def on_want(self, now: float, arrival: Arrival) -> None:
         """Send the records that were asked for."""
         rows = self.here.table.rows
         wanted = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
-        self._records(arrival, [rows[handle] for handle in dict.fromkeys(wanted) if handle in rows])
+        self._records(
+            now, arrival, [rows[handle] for handle in dict.fromkeys(wanted) if handle in rows]
+        )
 
     def on_records(self, now: float, arrival: Arrival, sender: bytes) -> None:
         """Take records; a few that are new are passed on, many are what others sync, too."""

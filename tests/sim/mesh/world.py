@@ -121,7 +121,7 @@ class World:
         )
         if seeds:
             host.core.seeds(self.clock(host), seeds)
-        self._after(host)
+        self.acted(host)
         return host
 
     def formed(self, size: int) -> list[Host]:
@@ -178,7 +178,8 @@ class World:
             self.run(self.now + step)
         return self.now - start
 
-    def _after(self, host: Host) -> None:
+    def acted(self, host: Host) -> None:
+        """Carry on what a core says, after something was done with it."""
         core = host.core
         here = core.here
         if here.out:
@@ -206,7 +207,7 @@ class World:
             return
         host.tick_at = float("inf")
         host.core.tick(self.now * host.rate)
-        self._after(host)
+        self.acted(host)
 
     def _send(self, host: Host, target: Host, data: bytes, node: bytes | None = None) -> None:
         host.sent += len(data)
@@ -235,12 +236,12 @@ class World:
         self.delivered += 1
         arrival = Arrival(host.address, data, host.index + 1)
         target.core.arrived(self.now * target.rate, arrival)
-        self._after(target)
+        self.acted(target)
 
     def _saw(self, host: Host, node: bytes, evidence: Evidence) -> None:
         if host.up:
             host.core.saw(self.clock(host), node, evidence)
-            self._after(host)
+            self.acted(host)
 
     # Faults
 
