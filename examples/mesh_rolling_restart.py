@@ -17,13 +17,15 @@ REQUESTS = 100
 
 def serve(name: str, seed: str) -> None:
     """Answer until SIGTERM; then what has come, and leave."""
-    with mm.Rep(bind="tcp://127.0.0.1:0") as rep:
-        with Mesh(cluster="example", name=name, seeds=seed) as mesh:
-            signal.signal(signal.SIGTERM, lambda *_: rep.stop_receiving())
-            mesh.announce("upper", rep)
-            for request in rep:
-                request.reply(request.upper())
-            rep.drain(timeout=10).raise_for_loss()
+    with (
+        mm.Rep(bind="tcp://127.0.0.1:0") as rep,
+        Mesh(cluster="example", name=name, seeds=seed) as mesh,
+    ):
+        signal.signal(signal.SIGTERM, lambda *_: rep.stop_receiving())
+        mesh.announce("upper", rep)
+        for request in rep:
+            request.reply(request.upper())
+        rep.drain(timeout=10).raise_for_loss()
 
 
 def main() -> None:

@@ -119,13 +119,6 @@ def _do(mesh: Mesh, watch: Watch, kept: list[Any], command: Sequence[Any]) -> An
         return until(watch, EventKind[rest[0]], rest[1]).member.record.addresses
     if verb == "wait":  # service, count
         return sorted(m.record.name for m in mesh.wait_for(rest[0], rest[1], timeout=WAIT_S))
-    if verb == "events":
-        return [
-            (e.kind.name, e.member.record.name, list(e.member.record.addresses))
-            for e in iter(lambda: watch.take(), None)
-        ]
-    if verb == "explain":
-        return str(mesh.explain(rest[0]))
     if verb == "addresses":
         return mesh.members()[0].record.addresses
     assert verb == "leave"
