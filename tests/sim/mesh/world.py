@@ -34,6 +34,7 @@ class Stamp:
         self._secret = world.secrets[self.key] = secret
 
     def sign(self, data: bytes) -> bytes:
+        """Return 64 octets."""
         return blake2b(data, key=self._secret, digest_size=64).digest()
 
 
@@ -93,6 +94,7 @@ class World:
         self._number = count()
 
     def verify(self, key: bytes, data: bytes, signature: bytes) -> bool:
+        """Say whether who has that key signed."""
         secret = self.secrets.get(key)
         return (
             secret is not None and signature == blake2b(data, key=secret, digest_size=64).digest()
@@ -154,11 +156,13 @@ class World:
         self.rng.shuffle(order)
 
     def clock(self, host: Host) -> float:
+        """Its own time."""
         return self.now * host.rate
 
     # Running
 
     def call(self, at: float, what: Callable[..., None], *args: object) -> None:
+        """Have it done then."""
         heapq.heappush(self._heap, (at, next(self._number), what, args))
 
     def run(self, until: float) -> None:
