@@ -82,7 +82,7 @@ io_take(mmi_socket *s, mmi_batch *b, uint32_t max_messages, uint64_t max_bytes, 
         }
     }
     if (rc == MM_EAGAIN) {
-        mmi_acks_tell_all(&s->host); /* it is done with all it had: perhaps more waits for that */
+        mmi_acks_idle(&s->host); /* it is done with all it had */
     }
     s->stats.received_messages += b->message_count - before;
     s->stats.received_bytes += b->bytes - bytes_before;

@@ -57,12 +57,12 @@ socket_new(mmi_engine *e, const mmi_proto_ops *ops, const mm_socket_opts *opts)
     return s;
 }
 
-/* A role that ticks has its timer set from the start, so that setting it never fails. */
+/* Who ticks has its timer set from the start, so that setting it never fails. */
 static int
 socket_register(mmi_socket *s)
 {
     mmi_engine *e = s->engine;
-    if (s->ops->tick != NULL) {
+    if (s->ops->tick != NULL || s->ops->acks) {
         int rc = mmi_timer_set(&e->timers, &s->tick_timer, UINT64_MAX);
         if (rc != MM_OK) {
             return rc;
@@ -263,7 +263,9 @@ mmi_socket_reap(mmi_socket *s)
 void
 mmi_socket_tick(mmi_socket *s)
 {
-    uint64_t next = s->ops->tick(s->state, s->engine->now_ns);
+    uint64_t now = s->engine->now_ns, next = mmi_acks_tick(&s->host, now);
+    uint64_t role = s->ops->tick != NULL ? s->ops->tick(s->state, now) : UINT64_MAX;
+    next = role < next ? role : next;
     int rc = mmi_timer_set(&s->engine->timers, &s->tick_timer, next);
     MMI_ASSERT(rc == MM_OK);   /* it has had its place in the heap since the socket was opened */
     if (s->host.back != NULL) { /* what was due is now where it may expire, or has left room */

@@ -10,7 +10,8 @@
 enum {
     ACKS_PART = 4,        /* of the prefetch: so much that is done is worth an ACK of its own */
     ACKS_LEFT = 2,        /* of the prefetch: with less credit than that a peer may soon wait */
-    ACKS_PAUSE_NS = 1000000   /* between ACKs of a peer that waits for nothing */
+    ACKS_FEW = 16,        /* messages: who sends no more may wait for each to be done */
+    ACKS_PAUSE_NS = 200000   /* between ACKs of a peer that sends much, and waits for nothing */
 };
 
 mmi_acks *
@@ -143,13 +144,34 @@ mmi_acks_lost(mmi_proto_host *host)
     }
 }
 
+/* Each ACK wakes a thread of the peer, so who sends much gets few of them. */
 void
-mmi_acks_tell_all(mmi_proto_host *host)
+mmi_acks_idle(mmi_proto_host *host)
 {
-    mmi_list *node;
-    while ((node = mmi_list_pop_front(&host->untold)) != NULL) {
-        mmi_acks_tell(MMI_CONTAINER_OF(node, mmi_acks, untold_node));
+    MMI_LIST_EACH (&host->untold, node, after) {
+        mmi_acks *a = MMI_CONTAINER_OF(node, mmi_acks, untold_node);
+        if (a->done.count - a->told <= ACKS_FEW || acks_late(a)) {
+            mmi_acks_tell(a);
+        } else {
+            host->due(host, a->told_ns + (uint64_t)ACKS_PAUSE_NS);
+        }
     }
+}
+
+uint64_t
+mmi_acks_tick(mmi_proto_host *host, uint64_t now_ns)
+{
+    uint64_t next = UINT64_MAX;
+    MMI_LIST_EACH (&host->untold, node, after) {
+        mmi_acks *a = MMI_CONTAINER_OF(node, mmi_acks, untold_node);
+        uint64_t at = a->told_ns + (uint64_t)ACKS_PAUSE_NS;
+        if (at <= now_ns) {
+            mmi_acks_tell(a);
+        } else {
+            next = at < next ? at : next;
+        }
+    }
+    return next;
 }
 
 void

@@ -61,7 +61,10 @@ void mmi_acks_done_all(struct mmi_proto_host *host);
 /* Some of what was given out was lost for want of memory: whoever sent of it loses its connection, and
  * gives it to somebody else. */
 void mmi_acks_lost(struct mmi_proto_host *host);
-void mmi_acks_tell_all(struct mmi_proto_host *host);
+/* Nothing more is there: perhaps peers wait to be told what is done.  Who need not be told now is by
+ * the tick, which returns when it is wanted again. */
+void mmi_acks_idle(struct mmi_proto_host *host);
+uint64_t mmi_acks_tick(struct mmi_proto_host *host, uint64_t now_ns);
 /* Octets of an ACK as it is now; and writes it: then the peer counts as told. */
 static inline size_t
 mmi_acks_size(const mmi_acks *a)

@@ -9,6 +9,7 @@
 #include "queue/host.h"
 
 static int wrote;
+static uint64_t due_ns;
 static mm_socket_opts opts = { .recv_queue_messages = 1000 };
 static uint64_t now_ns;
 
@@ -19,7 +20,14 @@ clock_ns(const mmi_proto_host *of)
     return now_ns;
 }
 
-static mmi_proto_host host = { .opts = &opts, .now_ns = clock_ns };
+static void
+note_due(mmi_proto_host *of, uint64_t at_ns)
+{
+    (void)of;
+    due_ns = at_ns;
+}
+
+static mmi_proto_host host = { .opts = &opts, .now_ns = clock_ns, .due = note_due };
 static mmi_pipe pipe;
 
 static void
@@ -39,6 +47,7 @@ begin(uint32_t prefetch)
     pipe.ops = &ops;
     opts.prefetch = prefetch;
     wrote = 0;
+    due_ns = 0;
     mmi_acks *a = mmi_acks_new(&pipe, &host, &count);
     CHECK(a != NULL && a->due);
     return a;
@@ -83,12 +92,78 @@ test_what_was_given_out_is_done_when_all_of_it_is(void)
     mmi_acks_done_all(&host);
     CHECK_INT(a->done.count, 4);
     CHECK_INT(wrote, 0);           /* too few to be worth an ACK of their own */
-    mmi_acks_tell_all(&host);
+    mmi_acks_idle(&host);
     CHECK(a->due && wrote == 1);
     mmi_ack ack = told(a, out);
     CHECK(ack.floor == 4 && ack.limit == 104 && ack.bits_size == 0 && !ack.ends);
-    mmi_acks_tell_all(&host);
+    mmi_acks_idle(&host);
     CHECK_INT(wrote, 1);           /* it knows */
+    mmi_acks_free(a);
+}
+
+/* So many came, and all of them are done. */
+static void
+work(mmi_acks *a, uint32_t count)
+{
+    (void)mmi_acks_came(a, count);
+    mmi_acks_gave(a, count);
+    mmi_acks_done_all(&host);
+}
+
+static void
+test_who_sends_little_is_told_as_nothing_more_is_there(void)
+{
+    uint8_t out[64];
+    mmi_acks *a = begin(10000);
+    (void)told(a, out);
+    for (int i = 1; i <= 3; i++) {   /* at the same moment: it may wait for each */
+        work(a, 16);
+        mmi_acks_idle(&host);
+        CHECK(a->due && wrote == i);
+        (void)told(a, out);
+    }
+    CHECK_INT(due_ns, 0);
+    mmi_acks_free(a);
+}
+
+static void
+test_who_sends_much_is_told_after_a_pause(void)
+{
+    static const uint64_t pause = 200000;
+    uint8_t out[64];
+    mmi_acks *a = begin(10000);
+    now_ns = 1000000;
+    (void)told(a, out);
+    for (int i = 1; i <= 2; i++) {
+        work(a, 17);
+        mmi_acks_idle(&host);
+        mmi_acks_idle(&host);
+        CHECK(!a->due && due_ns == now_ns + pause);
+        CHECK(mmi_acks_tick(&host, now_ns + pause - 1) == now_ns + pause && !a->due);
+        now_ns += pause;
+        CHECK(mmi_acks_tick(&host, now_ns) == UINT64_MAX && a->due);
+        CHECK_INT(wrote, i);
+        CHECK_INT(told(a, out).floor, 17 * (uint64_t)i);
+    }
+    work(a, 17);
+    now_ns += pause;                 /* it was not told for that long */
+    mmi_acks_idle(&host);
+    CHECK(a->due && wrote == 3);
+    mmi_acks_free(a);
+}
+
+static void
+test_who_may_soon_wait_for_credit_is_told_at_once(void)
+{
+    uint8_t out[64];
+    mmi_acks *a = begin(1000);
+    (void)told(a, out);
+    (void)mmi_acks_came(a, 501);     /* less than half of its credit is left */
+    mmi_acks_gave(a, 200);
+    mmi_acks_done_all(&host);
+    CHECK_INT(wrote, 0);
+    mmi_acks_idle(&host);
+    CHECK(a->due && wrote == 1);
     mmi_acks_free(a);
 }
 
@@ -144,6 +219,9 @@ main(void)
 {
     RUN(test_the_first_one_gives_credit);
     RUN(test_what_was_given_out_is_done_when_all_of_it_is);
+    RUN(test_who_sends_little_is_told_as_nothing_more_is_there);
+    RUN(test_who_sends_much_is_told_after_a_pause);
+    RUN(test_who_may_soon_wait_for_credit_is_told_at_once);
     RUN(test_much_that_is_done_is_told_at_once);
     RUN(test_what_is_done_out_of_order_is_a_bitmap_and_gives_credit);
     RUN(test_credit_ends_where_the_bitmap_does);

@@ -155,19 +155,36 @@ test_what_is_more_than_a_little_is_read_on(void)
     hub_close(&h);
 }
 
+/* Whether it was closed in that read.  A poll that was under way as the gate was closed may have
+ * read them all before they were counted. */
+static bool
+closed_in_read(int turn)
+{
+    static const uint8_t body[SMALL] = "an answer";
+    mm_stats stats = { 0 };
+    hub h;
+    hub_open(&h, MM_PULL, MM_PUSH, PEERS);
+    atomic_store(&closes_at, turn);
+    atomic_store(&closes, h.center);
+    hub_send_all(&h, body, sizeof body);
+    AWAIT(atomic_load(&closed) ||
+          (mm_socket_stats(h.center, &stats) == MM_OK && stats.parsed_messages == 2 * PEERS));
+    bool was = atomic_load(&closed);
+    if (was) {
+        CHECK_INT(mm_wait_peers(h.center, 1, WAIT_MS, 0), MM_ECLOSED);
+    }
+    hub_close(&h);
+    return was;
+}
+
 static void
 test_a_socket_closed_while_several_are_read_is_not_touched_again(void)
 {
-    static const uint8_t body[SMALL] = "an answer";
     for (int turn = 0; turn < 2 * MMI_SMALL_LINKS; turn += 5) {
-        hub h;
-        hub_open(&h, MM_PULL, MM_PUSH, PEERS);
-        atomic_store(&closes_at, turn);
-        atomic_store(&closes, h.center);
-        hub_send_all(&h, body, sizeof body);
-        await_closed();
-        CHECK_INT(mm_wait_peers(h.center, 1, WAIT_MS, 0), MM_ECLOSED);
-        hub_close(&h);
+        int tries = 0;
+        while (!closed_in_read(turn)) {
+            CHECK(++tries < TURNS_MAX);
+        }
     }
 }
 
