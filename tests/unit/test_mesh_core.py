@@ -39,18 +39,22 @@ from tests.support.mesh_nodes import (
 
 
 def message(kind: Kind, body: bytes, number: int = 1, cluster: str = "test") -> bytes:
+    """What that node sends."""
     return HEAD.pack(1, kind, cluster_tag(cluster), handle(number)) + body
 
 
 def kinds_of(items: list[Send | Answer]) -> list[int]:
+    """Of messages."""
     return [item.data[1] for item in items]
 
 
 def state(node: Core, number: int) -> State:
+    """What it takes a member for."""
     return node.here.table.rows[handle(number)].state
 
 
 def sends(node: Core) -> list[Send]:
+    """What it said, other than answers."""
     return [item for item in node.take() if isinstance(item, Send)]
 
 
@@ -126,7 +130,7 @@ def silent(node: Core, number: int) -> float:
     return 10.0
 
 
-def test_silence_is_answered_by_three_helpers_and_then_by_suspicion() -> None:
+def test_silence_is_answered_by_three_others_and_then_by_suspicion() -> None:
     """Not before the times are over."""
     times = Times()
     node = core()
@@ -141,7 +145,7 @@ def test_silence_is_answered_by_three_helpers_and_then_by_suspicion() -> None:
     assert state(node, 1) == State.SUSPECT
 
 
-def test_a_helper_asks_and_brings_the_answer_back() -> None:
+def test_a_relay_asks_and_brings_the_answer_back() -> None:
     """Or says that there was none."""
     helper = core()
     knows(helper, 1, 2)
@@ -182,7 +186,7 @@ def test_an_answer_gives_the_time_of_a_round_trip() -> None:
     assert member.heard == began + 0.02
 
 
-def test_a_connection_that_ended_asks_the_helpers_at_once() -> None:
+def test_a_connection_that_ended_asks_three_others_at_once() -> None:
     """No direct time is waited for; and three who were refused end it."""
     node = core()
     knows(node, 1, 2, 3, 4, 5)
@@ -199,7 +203,7 @@ def test_a_connection_that_ended_asks_the_helpers_at_once() -> None:
     assert state(node, 1) == State.UNREACHABLE
 
 
-def test_a_helper_that_says_no_twice_counts_once() -> None:
+def test_a_relay_that_says_no_twice_counts_once() -> None:
     """And one that was not asked does not count."""
     node = core()
     knows(node, 1, 2, 3, 4, 5)
@@ -213,7 +217,7 @@ def test_a_helper_that_says_no_twice_counts_once() -> None:
     assert state(node, 1) == State.ALIVE
 
 
-def test_a_helper_that_is_refused_says_so_at_once() -> None:
+def test_a_relay_that_is_refused_says_so_at_once() -> None:
     """And accuses by its own name."""
     helper = core()
     knows(helper, 1, 2, 3, 4)

@@ -22,6 +22,7 @@ SOURCE = "tcp://10.0.0.9:1"
 
 
 def row_of(node: Core, number: int) -> Row:
+    """A member."""
     return node.here.table.rows[handle(number)]
 
 
@@ -35,17 +36,20 @@ def said(
 
 
 def suspect(node: Core, subject: int, *by: int, incarnation: int = 1, now: float = 0.0) -> None:
+    """Have it hear that these accuse a member."""
     for number in by:
         raw = said(Rumour.SUSPECT, subject, number, incarnation)
         node.opinions.hear_statement(now, Rumour.SUSPECT, raw)
 
 
 def hear(node: Core, number: int, now: float = 1.0, **changes: object) -> bool:
+    """Have it hear a record; return whether it was new."""
     raw = signed_octets(number, **changes)
     return node.opinions.hear_record(now, raw, SOURCE, handle(number))
 
 
 def kinds(node: Core) -> list[EventKind]:
+    """Of what its user is told."""
     return [event.kind for event in node.events()]
 
 

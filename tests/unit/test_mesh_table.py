@@ -22,10 +22,12 @@ STATES = [State.ALIVE, State.SUSPECT, State.UNREACHABLE, State.LEFT, State.FORGO
 
 
 def signed(number: int, **changes: object) -> Signed:
+    """A record of that node."""
     return signed_of(signed_octets(number, **changes))
 
 
 def filled(count: int, seed: int = 1) -> Table:
+    """So many members, all alive."""
     table = Table(Random(seed))
     for number in range(1, count + 1):
         one = signed(number)
@@ -118,6 +120,7 @@ def test_a_member_takes_at_most_200_octets_beside_its_record() -> None:
 
 
 def suspicion(accusers: int, kind: Rumour = Rumour.SUSPECT) -> Suspicion:
+    """One that began at 10 s."""
     found = Suspicion(1, 10.0)
     for number in range(accusers):
         found.add(Statement(kind, b"subject.", 1, b"by-%05d" % number, b""))

@@ -100,7 +100,7 @@ class Core:
         self.opinions = Opinions(here)
         self.prober = Prober(here, self.opinions)
         self.syncer = Syncer(here, self.opinions)
-        self.dialer = Dialer(here, self.syncer)
+        self.dialer = Dialer(here, self.syncer, self.prober)
         self._since = now
         self._expected = float("inf")
         self._gossip_at = now
@@ -210,8 +210,11 @@ class Core:
             self._take_sync(now, arrival, kind, sender)
             return
         self._rumours(now, arrival, at, sender)
-        if kind == Kind.PING and sender not in self.here.table.rows:
-            syncer.ask_for(arrival, sender)
+        if kind == Kind.PING:
+            if sender not in self.here.table.rows:
+                syncer.ask_for(arrival, sender)
+            elif sender in self.here.table.absent:
+                self.opinions.check(sender)
 
     def _take_sync(self, now: float, arrival: Arrival, kind: Kind, sender: bytes) -> None:
         if kind == Kind.SAME:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from .here import Here
 from .limits import ENDPOINT_MAX, SEEDS_MAX
+from .probe import Prober
 from .sync import Syncer
 from .table import HERE
 from .told import State
@@ -21,8 +22,8 @@ AT_ONCE = 3
 class Dialer:
     """The tries of one node."""
 
-    def __init__(self, here: Here, syncer: Syncer) -> None:
-        self.here, self.syncer = here, syncer
+    def __init__(self, here: Here, syncer: Syncer, prober: Prober) -> None:
+        self.here, self.syncer, self.prober = here, syncer, prober
         self.seeds: list[str] = []
         self.next_at = float("inf")
         self._wait = here.times.join
@@ -56,7 +57,7 @@ class Dialer:
         if self.next_at > now:
             return
         if self.here.table.here:
-            self._heal()
+            self._heal(now)
         else:
             self._join()
         self._plan(now)
@@ -71,7 +72,7 @@ class Dialer:
         for address in self.here.rng.sample(seeds, min(AT_ONCE, len(seeds))):
             self.syncer.send_hello(address)
 
-    def _heal(self) -> None:
+    def _heal(self, now: float) -> None:
         table = self.here.table
         gone = [row for row in table.absent.values() if row.state != State.LEFT]
         seeds = self._others()
@@ -85,5 +86,6 @@ class Dialer:
         index = self.here.rng.randrange(count)
         if index < len(gone):
             self.here.send(gone[index], self.syncer.hello())
+            self.prober.begin(now, gone[index])
         else:
             self.syncer.send_hello(seeds[index - len(gone)])

@@ -1,6 +1,6 @@
 """Every limit of the mesh, and every time that it keeps, with its unit.
 
-Not here: why the times are what they are (docs/adr/0121). Law: what a peer can make grow has a
+Not here: why the times are what they are (docs/adr/0126). Law: what a peer can make grow has a
 limit here.
 """
 

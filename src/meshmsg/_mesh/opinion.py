@@ -6,8 +6,6 @@ failed probe, or by the signed word of enough distinct members; and whoever is h
 
 from __future__ import annotations
 
-from collections import deque
-
 from .here import Here
 from .limits import (
     CHECKS_MAX,
@@ -43,7 +41,7 @@ class Opinions:
     def __init__(self, here: Here) -> None:
         self.here = here
         self.suspects: dict[bytes, Row] = {}
-        self.checks: deque[bytes] = deque()
+        self.checks: list[bytes] = []
         """Members to probe out of their turn."""
         self.expiry = float("inf")
         """When the next suspicion ends."""
@@ -116,6 +114,8 @@ class Opinions:
         if held:
             row.proof = Suspicion(signed.record.incarnation, now)
             self.check(signed.handle)
+            if self._replaced(row):
+                here.table.change(row, State.FORGOTTEN, now, by)
             return
         here.tell(EventKind.UP, row)
         self._same_name(now, row)
@@ -332,12 +332,16 @@ class Opinions:
         by = next(iter(suspicion.accusers), here.me.handle) if suspicion else here.me.handle
         here.table.change(row, State.UNREACHABLE, now, by)
         here.tell(EventKind.UNREACHABLE, row)
-        record = row.signed.record
-        for other in here.table.named(record.name):
-            newer = other.signed.record.boot_epoch > record.boot_epoch
-            if other.state == State.ALIVE and newer:
-                self.forget(now, row)
-                break
+        if self._replaced(row):
+            self.forget(now, row)
+
+    def _replaced(self, row: Row) -> bool:
+        """Whether a later start has its name and is there."""
+        here, record = self.here, row.signed.record
+        named = [o.signed for o in here.table.named(record.name) if o.state == State.ALIVE]
+        if here.me.record.name == record.name:
+            named.append(here.me)
+        return any(other.record.boot_epoch > record.boot_epoch for other in named)
 
     def forget(self, now: float, row: Row) -> None:
         """Wait for a member no more."""
@@ -369,3 +373,9 @@ class Opinions:
         """Have a member probed out of its turn."""
         if len(self.checks) < CHECKS_MAX and handle not in self.checks:
             self.checks.append(handle)
+
+    def next_check(self) -> bytes:
+        """Return one of them, at random: so that nodes which were told the same divide the work."""
+        index = self.here.rng.randrange(len(self.checks))
+        self.checks[index], self.checks[-1] = self.checks[-1], self.checks[index]
+        return self.checks.pop()

@@ -83,8 +83,8 @@ class Prober:
         checks = self.opinions.checks
         if not self._checked_last:
             while checks:
-                row = self.here.table.rows.get(checks.popleft())
-                if row is not None and row.state in (*HERE, State.UNREACHABLE):
+                row = self.here.table.rows.get(self.opinions.next_check())
+                if row is not None and row.state != State.LEFT:
                     self._checked_last = True
                     return row
         self._checked_last = False

@@ -228,6 +228,12 @@ class Syncer:
         self._allowance, self._allowed_at = max(0.0, allowed - total), now
         self.here.answer(arrival, head + b"".join(parts))
 
+    def _there(self, handle: bytes) -> None:
+        """Look for one that is gone here and is there for another."""
+        row = self.here.table.absent.get(handle)
+        if row is not None and row.state != State.LEFT:
+            self.opinions.check(handle)
+
     def on_want(self, now: float, arrival: Arrival) -> None:
         """Send the records that were asked for."""
         rows = self.here.table.rows
@@ -246,6 +252,8 @@ class Syncer:
                 held = kind == Rumour.HELD
                 if self.opinions.hear_record(now, body, arrival.source, sender, held=held):
                     new.append(body)
+                elif not held:
+                    self._there(version_of(body)[0])
             elif kind == Rumour.LEFT:
                 self.opinions.hear_statement(now, kind, body)
         if len(new) > CHANGES:

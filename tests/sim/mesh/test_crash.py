@@ -16,6 +16,7 @@ MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
 
 
 def seeds(few: int) -> range:
+    """At least so many."""
     return range(max(few, MANY // 20))
 
 

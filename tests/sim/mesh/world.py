@@ -22,6 +22,12 @@ from meshmsg._mesh.seam import Evidence
 from meshmsg._mesh.table import Row, Table, version_digest
 from meshmsg._mesh.told import Answer, Arrival, EventKind, State
 
+from .shared import SharedRows
+
+SHARED_FROM = 3_000
+"""Nodes from which on they share what they know at the start."""
+ORDERS = 8
+"""Different orders in which nodes that share their members probe them."""
 REFUSAL_TIME = 0.001
 """Seconds until a refusal is seen."""
 
@@ -34,6 +40,7 @@ class Stamp:
         self._secret = world.secrets[self.key] = secret
 
     def sign(self, data: bytes) -> bytes:
+        """Return 64 octets."""
         return blake2b(data, key=self._secret, digest_size=64).digest()
 
 
@@ -93,6 +100,7 @@ class World:
         self._number = count()
 
     def verify(self, key: bytes, data: bytes, signature: bytes) -> bool:
+        """Say whether who has that key signed."""
         secret = self.secrets.get(key)
         return (
             secret is not None and signature == blake2b(data, key=secret, digest_size=64).digest()
@@ -124,41 +132,49 @@ class World:
         self.acted(host)
         return host
 
-    def formed(self, size: int) -> list[Host]:
-        """Start processes that know each other already."""
+    def formed(self, size: int, *, shared: bool | None = None) -> list[Host]:
+        """Start processes that know each other already; many of them share what they know."""
         hosts = [self.host() for _ in range(size)]
         everyone = [host.core.here.me for host in hosts]
+        base = {one.handle: Row(one, State.ALIVE, self.now, b"") for one in everyone}
+        names = {one.record.name: one.handle for one in everyone}
+        orders = [self.rng.sample(list(base), size) for _ in range(ORDERS)]
         digest, buckets = 0, [0] * BUCKETS
         for signed in everyone:
             version = version_digest(signed, State.ALIVE)
             digest ^= version
             buckets[signed.handle[0]] ^= version & 0xFFFF_FFFF
         for host in hosts:
-            core, own = host.core, host.core.here.me.handle
-            self._fill(
-                core.here.table, [one for one in everyone if one.handle != own], digest, buckets
-            )
+            core, table = host.core, host.core.here.table
+            if size >= SHARED_FROM if shared is None else shared:
+                table.rows = SharedRows(base, core.here.me.handle)
+                table._order, table._names = orders[host.index % ORDERS], names
+                table._next = self.rng.randrange(size // 2)
+            else:
+                self._fill(table, [one for one in everyone if one is not core.here.me])
+            table.here, table.digest, table.buckets = size - 1, digest, list(buckets)
             core.dialer.met(self.now)
             core.syncer.agreed = 2
             core.syncer.plan(self.now)
         return hosts
 
-    def _fill(self, table: Table, others: list[Signed], digest: int, buckets: list[int]) -> None:
+    def _fill(self, table: Table, others: list[Signed]) -> None:
         """Put them into a table, as `Table.add` does it one by one."""
         for signed in others:
             handle = signed.handle
             table.rows[handle] = Row(signed, State.ALIVE, self.now, signed.record.node_id)
             table._names[signed.record.name] = handle
-        table.here, table.digest, table.buckets = len(others), digest, list(buckets)
-        table._order = order = list(table.rows)
-        self.rng.shuffle(order)
+        table._order = list(table.rows)
+        self.rng.shuffle(table._order)
 
     def clock(self, host: Host) -> float:
+        """Its own time."""
         return self.now * host.rate
 
     # Running
 
     def call(self, at: float, what: Callable[..., None], *args: object) -> None:
+        """Have it done then."""
         heapq.heappush(self._heap, (at, next(self._number), what, args))
 
     def run(self, until: float) -> None:
