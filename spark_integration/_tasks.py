@@ -73,14 +73,16 @@ def _partition(
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    with _protected(security):
+    with protected(security):
         done = task(index, context.attemptNumber() if context is not None else 0)
     yield done
 
 
 @contextmanager
-def _protected(path: str | None) -> Iterator[None]:
-    """Have the environment name a file; a process of Spark runs one task after the other."""
+def protected(path: str | None) -> Iterator[None]:
+    """Have the environment name a file of policies meanwhile; None changes nothing.
+
+    A process of Spark runs one task after the other."""
     if path is None:
         yield
         return
