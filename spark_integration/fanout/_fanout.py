@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import ExitStack
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,39 @@ class FanOut:
 
     Thread-safe: yes, every method.
 
+    Args:
+        session: Of Spark 4.0 or later, Spark Connect as well.
+        fn: Is called in a task with an item, and returns its result, as bytes. An item for
+            which it raises is tried again. Spark pickles it.
+        workers: Tasks; None takes as many as the session has slots.
+        bind: Where tasks get items, as of a `WorkQueue`.
+        results: Where tasks push results.
+        advertise: The host by which tasks reach this program, if that is not the one that is
+            bound (as `tcp://0.0.0.0:7000` needs it).
+        encode: Makes bytes of what `submit` is given.
+        decode: Makes of a result's bytes what its future gives.
+        group_items: The most items that go out together, 1 to 1,000. Few do while workers are
+            idle. Small is for items of seconds, large for those of microseconds.
+        waiting_items: `submit` waits while so many wait for workers.
+        max_attempts: How often an item is tried, 1 or more.
+        lease: Seconds that one item may take, after which another worker gets it; None: as long
+            as its worker lives.
+        patience: Seconds that a task waits for this program before it fails.
+        restarts: Times in a row that the job may be begun again without an item done.
+        progress: Is called with the counts, at most five times a second, by a thread of this
+            object.
+        insecure: Allow binds outside loopback without security.
+        engine: The engine to use; None takes that of the process.
+        security: What protects both sockets: a server's policy.
+        task_security: The path of a file of policies where tasks run, as
+            `run_tasks(security=)`.
+
+    Raises:
+        UsageError: A number is out of its range; a bind is on all interfaces, without
+            `advertise`; or `workers` is needed, with Spark Connect.
+        TypeError: One is no number, or `task_security` is no path.
+        AddressError, InsecureBindError: As a `WorkQueue` raises them.
+
     Example::
 
         with FanOut(spark, features, workers=8) as fan:   # def features(item: bytes) -> bytes
@@ -91,43 +125,9 @@ class FanOut:
         security: Policy | Profile | None = None,
         task_security: str | None = None,
     ) -> None:
-        """Bind, and begin the job.
-
-        Args:
-            session: Of Spark 4.0 or later, Spark Connect as well.
-            fn: Is called in a task with an item, and returns its result, as bytes. An item for
-                which it raises is tried again. Spark pickles it.
-            workers: Tasks; None takes as many as the session has slots.
-            bind: Where tasks get items, as of a `WorkQueue`.
-            results: Where tasks push results.
-            advertise: The host by which tasks reach this program, if that is not the one that is
-                bound (as `tcp://0.0.0.0:7000` needs it).
-            encode: Makes bytes of what `submit` is given.
-            decode: Makes of a result's bytes what its future gives.
-            group_items: The most items that go out together, 1 to 1,000. Few do while workers are
-                idle. Small is for items of seconds, large for those of microseconds.
-            waiting_items: `submit` waits while so many wait for workers.
-            max_attempts: How often an item is tried, 1 or more.
-            lease: Seconds that one item may take, after which another worker gets it; None: as long
-                as its worker lives.
-            patience: Seconds that a task waits for this program before it fails.
-            restarts: Times in a row that the job may be begun again without an item done.
-            progress: Is called with the counts, at most five times a second, by a thread of this
-                object.
-            insecure: Allow binds outside loopback without security.
-            engine: The engine to use; None takes that of the process.
-            security: What protects both sockets: a server's policy.
-            task_security: The path of a file of policies where tasks run, as
-                `run_tasks(security=)`.
-
-        Raises:
-            UsageError: A number is out of its range; a bind is on all interfaces, without
-                `advertise`; or `workers` is needed, with Spark Connect.
-            TypeError: One is no number, or `task_security` is no path.
-            AddressError, InsecureBindError: As a `WorkQueue` raises them.
-        """
         count = slots_of(session, workers)
         numbers_of(group_items, waiting_items, max_attempts, restarts, patience)
+        path = checked_path(task_security)
         self._encode = encode
         self._progress = progress
         self._told_at = 0.0
@@ -136,28 +136,31 @@ class FanOut:
         self._lock = Lock()
         self._books = Books(max_attempts, decode)
         shared: dict[str, Any] = {"insecure": insecure, "engine": engine, "security": security}
-        self._pull = Pull(bind=results, **shared)
-        try:
-            self._queue = WorkQueue(
-                bind=bind, batch_messages=1, backlog_messages=max(2, count), lease=lease, **shared
+        with ExitStack() as opened:
+            self._pull = opened.enter_context(Pull(bind=results, **shared))
+            self._queue = opened.enter_context(
+                WorkQueue(
+                    bind=bind,
+                    batch_messages=1,
+                    backlog_messages=max(2, count),
+                    lease=lease,
+                    **shared,
+                )
             )
-        except BaseException:
-            self._pull.close()
-            raise
+            task = TaskOf(
+                fn,
+                told_to(self._queue.endpoint, advertise),
+                told_to(self._pull.endpoint, advertise),
+                path,
+                patience,
+            )
+            opened.pop_all()
         self._sending = Sending(self._queue, group_items, waiting_items)
         self._taker = Thread(target=self._take, name="meshmsg-fanout-results", daemon=True)
         self._taker.start()
-        task = TaskOf(
-            fn,
-            told_to(self._queue.endpoint, advertise),
-            told_to(self._pull.endpoint, advertise),
-            checked_path(task_security),
-            patience,
-        )
         self._jobs = Jobs(
             session, task, count, restarts=restarts, done=self._done, failed=self._job_failed
         )
-        self._workers = count
 
     @property
     def endpoint(self) -> str:
@@ -233,8 +236,8 @@ class FanOut:
         end = None if timeout is None else time.monotonic() + timeout
         if cancel or not self._wait_for_open(end):
             self._end(FanOutError("the fan-out was cancelled"))
-            self._jobs.cancel()
             self._queue.close()
+            self._jobs.cancel()
         else:
             self._jobs.may_end()
             self._queue.finish()

@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from ._tags import cancel_jobs, tag_jobs
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -60,10 +62,9 @@ class Jobs:
         self._over = True
 
     def cancel(self) -> None:
-        """Have Spark end the tasks."""
+        """Have Spark end the tasks, and wait until it has."""
         self._cancelled = True
-        if self._thread.is_alive():
-            self._session.interruptTag(self._tag)
+        cancel_jobs(self._session, self._tag, self._thread)
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the job has ended. Returns whether it has."""
@@ -72,7 +73,7 @@ class Jobs:
 
     def _run(self) -> None:
         before, left = -1, self._restarts
-        self._session.addTag(self._tag)
+        tag_jobs(self._session, self._tag)
         while True:
             self.begun += 1
             try:
@@ -80,7 +81,7 @@ class Jobs:
                 if not self._over:
                     raise RuntimeError("its tasks ended though there may be more")
                 return
-            except Exception as error:
+            except BaseException as error:  # whatever it is, somebody waits
                 done = self._done()
                 left = self._restarts if done > before else left - 1
                 before = done

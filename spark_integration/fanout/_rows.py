@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections import deque
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from meshmsg import ClosedError, Engine, Policy, Profile, Pull, Push, TimedOutError
+from meshmsg import Engine, Policy, Profile, Pull, Push, TimedOutError, WouldBlockError
 
 from .._tasks import protected
 from ._numbers import checked_path, told_to
+from ._tags import cancel_jobs, tag_jobs
 from ._task import WHY_BYTES, checked_result, in_messages
 from ._told import FanOutError, ItemError
 from ._words import Outcome, Part, octets_of, parts_of
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 ROW_BITS = 40
 """Of an id: the row in its partition; the bits above are the partition."""
+ROW_MAX = (1 << ROW_BITS) - 1
+RESULTS_AT_ONCE = 1000
+"""Messages of results that are taken in one go."""
 LOOK_S = 0.1
 """Seconds until it is looked again whether the job has ended."""
 
@@ -80,7 +84,7 @@ def map_rows(
     security: Policy | Profile | None = None,
     task_security: str | None = None,
 ) -> Iterator[bytes]:
-    """Call `fn` with each row of a DataFrame, where Spark has it, and give the results as they come.
+    """Call `fn` with each row of a DataFrame, where Spark has it; give the results as they come.
 
     Results reach this program while the job runs, and each row's once, also if Spark runs a
     partition again: then rows must come in the same order again, as they do of files and sources.
@@ -117,41 +121,54 @@ def map_rows(
 
 
 def _results(pull: Pull, rows: DataFrame, task: RowsOf) -> Iterator[bytes]:
-    ended: deque[BaseException | None] = deque()
+    session, tag = rows.sparkSession, f"meshmsg-rows-{uuid.uuid4().hex}"
+    ended: list[BaseException | None] = []
 
     def run() -> None:
+        tag_jobs(session, tag)
         try:
             rows.mapInArrow(cast(Any, task), "id long").collect()
-        except BaseException as error:
+        except Exception as error:
             ended.append(error)
         else:
             ended.append(None)
 
     thread = threading.Thread(target=run, name="meshmsg-rows-job", daemon=True)
     thread.start()
-    had: set[int] = set()
-    with pull:
-        while True:
-            over = bool(ended)
-            try:
-                messages = pull.recv_many(1000, timeout=0.0 if over else LOOK_S)
-            except (TimedOutError, BlockingIOError):
-                if over:
-                    break
-                continue
-            except ClosedError:
-                break
-            for message in messages:
-                for part in parts_of(bytes(message), Outcome) or ():
-                    if part.id not in had:
-                        had.add(part.id)
-                        yield _result(part)
-    if (error := ended[0]) is not None:
-        raise FanOutError(f"the Spark job failed: {error}") from error
+    try:
+        with pull:
+            yield from _come(pull, ended)
+        if (error := ended[0]) is not None:
+            raise FanOutError(f"the Spark job failed: {error}") from error
+    finally:
+        if not ended:
+            cancel_jobs(session, tag, thread)
+        thread.join()
+
+
+def _come(pull: Pull, ended: list[BaseException | None]) -> Iterator[bytes]:
+    """Give what comes, until the job has ended and no more is there."""
+    following: dict[
+        int, int
+    ] = {}  # by partition: the row that is next, as each attempt begins at 0
+    while True:
+        over = bool(ended)
+        try:
+            messages = pull.recv_many(RESULTS_AT_ONCE, timeout=0.0 if over else LOOK_S)
+        except (TimedOutError, WouldBlockError):
+            if over:
+                return
+            continue
+        for message in messages:
+            for part in parts_of(bytes(message), Outcome) or ():
+                partition, row = part.id >> ROW_BITS, part.id & ROW_MAX
+                if row == following.get(partition, 0):
+                    following[partition] = row + 1
+                    yield _result(part)
 
 
 def _result(part: Part) -> bytes:
     if part.number == Outcome.FAILED:
-        row = f"row {part.id & (1 << ROW_BITS) - 1} of partition {part.id >> ROW_BITS}"
+        row = f"row {part.id & ROW_MAX} of partition {part.id >> ROW_BITS}"
         raise ItemError(row, 1, part.body.decode(errors="replace"))
     return part.body
