@@ -1,4 +1,7 @@
-"""What only users of Spark need: `run_tasks`.
+"""What only users of Spark need: `run_tasks`, and the source `format("meshmsg")`.
+
+`register(spark)` makes the source known where Spark does not find it by itself, and
+`progress_listener()` prints how far queries are. The source is in `meshmsg.spark.source`.
 
 The work queue that such tasks ask for records needs no Spark and lives in `meshmsg.patterns`; its
 names are here, too, as here is where users of Spark look for them.  `import meshmsg` does not
@@ -26,6 +29,11 @@ from meshmsg.patterns import WorkQueue as WorkQueue
 from meshmsg.patterns import WorkStats as WorkStats
 from meshmsg.patterns import work as work
 
+from ._progress import progress_listener as progress_listener
+from ._register import register as register
 from ._tasks import run_tasks as run_tasks
 
-__all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "run_tasks", "work"]
+__all__ = [
+    *("WorkBatch", "WorkQueue", "WorkStats", "Worker"),
+    *("progress_listener", "register", "run_tasks", "work"),
+]
