@@ -34,6 +34,12 @@ from ._register import register as register
 from ._tasks import run_tasks as run_tasks
 
 __all__ = [
-    *("WorkBatch", "WorkQueue", "WorkStats", "Worker"),
-    *("progress_listener", "register", "run_tasks", "work"),
+    "WorkBatch",
+    "WorkQueue",
+    "WorkStats",
+    "Worker",
+    "progress_listener",
+    "register",
+    "run_tasks",
+    "work",
 ]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def register(session: SparkSession) -> None:
     """Make `format("meshmsg")` known to a session.
 
-    Spark finds it by itself where meshmsg is installed for the driver's Python; this is for where it
-    does not look, such as some hosted Sparks. Again: nothing changes.
+    Spark finds it by itself where meshmsg is installed for the driver's Python; this is for where
+    it does not look, such as some hosted Sparks. Again: nothing changes.
 
     Thread-safe: as the session.
 

@@ -218,6 +218,9 @@ class Watch:
                 below = done[uuid].next - 1 if uuid in done else 0
                 for one in self.endpoints:
                     one.want[uuid] = Held(place.next, below)
+            for one in self.endpoints:  # nobody waits for it
+                one.asked += 1
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Ask no more. Leases stay until they end."""
