@@ -19,7 +19,7 @@ SHOWN_MAX = 8
 """Spools that a line names."""
 
 
-def lags_of(end: object, latest: object) -> dict[str, int]:
+def lag_of(end: object, latest: object) -> dict[str, int]:
     """Return how many messages of each spool are behind an offset, as JSON of Spark's progress.
 
     Args:
@@ -52,17 +52,17 @@ def line_of(progress: Any) -> str:
     line = f"{name}: batch {progress.batchId}, {progress.numInputRows:,} rows in {took:.2f} s"
     if (rate := progress.processedRowsPerSecond or 0) > 0:
         line += f" ({rate:,.0f} rows/s)"
-    lags: dict[str, int] = {}
+    lag: dict[str, int] = {}
     for source in progress.sources:
-        lags.update(lags_of(source.endOffset, getattr(source, "latestOffset", None)))
-    if not lags:
+        lag.update(lag_of(source.endOffset, getattr(source, "latestOffset", None)))
+    if not lag:
         return line
-    behind = sorted((item for item in lags.items() if item[1]), key=lambda item: -item[1])
+    behind = sorted((item for item in lag.items() if item[1]), key=lambda item: -item[1])
     if not behind:
         return f"{line}; nothing is behind"
-    named = ", ".join(f"{uuid[:SHORT]} {lag:,}" for uuid, lag in behind[:SHOWN_MAX])
+    named = ", ".join(f"{uuid[:SHORT]} {count:,}" for uuid, count in behind[:SHOWN_MAX])
     more = f" and {len(behind) - SHOWN_MAX} more" if len(behind) > SHOWN_MAX else ""
-    return f"{line}; behind by {sum(lags.values()):,}: {named}{more}"
+    return f"{line}; behind by {sum(lag.values()):,}: {named}{more}"
 
 
 def progress_listener(write: Callable[[str], object] = print) -> StreamingQueryListener:

@@ -91,7 +91,7 @@ def on(place: Place, shown: Shown) -> Place:
     return Place(shown.stable, shown.epoch) if shown.stable > place.next else place
 
 
-def _lags(start: Mapping[str, Place], end: Mapping[str, Place]) -> dict[str, int]:
+def _lag_of(start: Mapping[str, Place], end: Mapping[str, Place]) -> dict[str, int]:
     return {
         uuid: lag
         for uuid in sorted(start)
@@ -101,7 +101,7 @@ def _lags(start: Mapping[str, Place], end: Mapping[str, Place]) -> dict[str, int
 
 def rows_between(start: Mapping[str, Place], end: Mapping[str, Place]) -> int:
     """Return how many numbers are between two offsets."""
-    return sum(_lags(start, end).values())
+    return sum(_lag_of(start, end).values())
 
 
 def limited(start: Places, end: Places, rows: int) -> Places:
@@ -110,11 +110,11 @@ def limited(start: Places, end: Places, rows: int) -> Places:
     Each spool gets a share by how much it has, and one at least if the limit has one for each.
     With a lower limit they take turns, told by how far all of them are.
     """
-    lags = _lags(start, end)
-    total = sum(lags.values())
+    behind = _lag_of(start, end)
+    total = sum(behind.values())
     if total <= rows:
         return end
-    names = list(lags)
+    names = list(behind)
     shares = dict.fromkeys(names, 0)
     if rows < len(names):
         turn = sum(place.next for place in start.values())
@@ -123,10 +123,10 @@ def limited(start: Places, end: Places, rows: int) -> Places:
     else:
         left, more = rows - len(names), total - len(names)
         for name in names:
-            shares[name] = 1 + (lags[name] - 1) * left // more
+            shares[name] = 1 + (behind[name] - 1) * left // more
         left = rows - sum(shares.values())
         for name in names:  # what rounding left, less than one for each
-            if left > 0 and shares[name] < lags[name]:
+            if left > 0 and shares[name] < behind[name]:
                 shares[name] += 1
                 left -= 1
     return _cut(start, end, shares)
@@ -141,11 +141,11 @@ def limited_bytes(start: Places, end: Places, size: int, means: Mapping[str, flo
         size: Bytes.
         means: Of each spool the mean size of a message; where it is not known, 1.
     """
-    lags = _lags(start, end)
-    total = sum(lag * max(means.get(uuid, 1.0), 1.0) for uuid, lag in lags.items())
+    behind = _lag_of(start, end)
+    total = sum(lag * max(means.get(uuid, 1.0), 1.0) for uuid, lag in behind.items())
     if total <= size:
         return end
-    shares = {uuid: int(lag * size / total) for uuid, lag in lags.items()}
+    shares = {uuid: int(lag * size / total) for uuid, lag in behind.items()}
     if not any(shares.values()):
         return limited(start, end, 1)
     return _cut(start, end, shares)

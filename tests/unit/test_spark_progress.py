@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from meshmsg.spark import progress_listener
-from meshmsg.spark._progress import SHOWN_MAX, lags_of, line_of
+from meshmsg.spark._progress import SHOWN_MAX, lag_of, line_of
 from tests.support.sparked import A, B, offset
 
 
@@ -55,15 +55,15 @@ def test_a_line_names_so_many_spools_and_no_more() -> None:
 @pytest.mark.parametrize("other", [None, "", "x", "[]", "3", '{"p": 3}', '{"p": {"x": 1}}'])
 def test_other_sources_have_no_lag(other: Any) -> None:
     """Nor has one that says nothing: Spark before 4.2."""
-    assert lags_of(json.dumps(offset(a=1)), other) == {}
-    assert lags_of(other, json.dumps(offset(a=3))) == {A: 0}
+    assert lag_of(json.dumps(offset(a=1)), other) == {}
+    assert lag_of(other, json.dumps(offset(a=3))) == {A: 0}
     source = SimpleNamespace(endOffset=other)
     assert "behind" not in line_of(progress({}, {}, sources=[source]))
 
 
 def test_a_spool_that_is_ahead_of_the_report_is_not_behind() -> None:
     """The report is from before the batch."""
-    assert lags_of(offset(a=9, b=1), offset(a=5, b=4)) == {A: 0, B: 3}
+    assert lag_of(offset(a=9, b=1), offset(a=5, b=4)) == {A: 0, B: 3}
 
 
 def test_a_listener_writes_a_line_for_each_batch_and_never_raises() -> None:
