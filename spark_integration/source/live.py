@@ -67,7 +67,7 @@ class LiveStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return tasks that receive; their ranges are those of the clock."""
-        self._count = max(self._count, end["live"])  # behind a restart it goes on
+        self._count = max(self._count, start["live"], end["live"])  # also behind a restart
         if start == end:
             return []
         return [InputPartition(at) for at in range(self._options.min_partitions)]

@@ -151,7 +151,9 @@ class Planner:
         Raises:
             TimedOutError: No endpoint shows a spool of them, within `offsetTimeout`.
         """
-        found = spans(from_json(start), from_json(end))
+        places = from_json(start)
+        self._hold(places)
+        found = spans(places, from_json(end))
         return self._partitions(found) if found else []
 
     def all(self) -> list[RangePartition]:
@@ -232,7 +234,8 @@ class Planner:
                         seq=place.next,
                         first=one.first,
                     )
-        gone = [uuid for uuid in places if uuid not in shown]
+        seen = shown.keys() | self._watch.last().keys()
+        gone = [uuid for uuid in places if uuid not in seen]
         if gone and self._options.fail_on_loss and not self._watch.silent():
             raise mm.SpoolChangedError(
                 f"the spool {gone[0]}, read up to {places[gone[0]].next - 1}, is shown by none of "

@@ -60,6 +60,7 @@ class Endpoint:
         self._leased: tuple[str, int, int] | None = None
         self._renewed = 0.0
         self._refused: set[str] = set()
+        self._said = ""
         self._remote = self._open()
         self._thread = threading.Thread(target=self._run, name="meshmsg-spark", daemon=True)
         self._thread.start()
@@ -116,10 +117,13 @@ class Endpoint:
         if info.stable_seq <= info.first_seq or info.stable_seq < 2 * self._sampled:
             return
         first = max(info.first_seq, info.stable_seq - SAMPLE_MESSAGES)
-        for batch in self._remote.read(first, info.stable_seq, max_bytes=SAMPLE_BYTES):
-            if len(batch):
-                self.mean, self._sampled = batch.nbytes / len(batch), info.stable_seq
-            break
+        try:
+            for batch in self._remote.read(first, info.stable_seq, max_bytes=SAMPLE_BYTES):
+                if len(batch):
+                    self.mean, self._sampled = batch.nbytes / len(batch), info.stable_seq
+                break
+        except mm.SpoolError as error:  # a task that comes there says it
+            self._say(f"{self.url}: the size of messages is not known: {error}")
 
     def _keep(self, info: mm.RemoteSpoolInfo) -> None:
         """Hold what the group needs, and have the rest trimmed."""
@@ -148,9 +152,15 @@ class Endpoint:
             LOG.warning("%s does not %s for the group: %s", self.url, what, error)
             return False
         except (mm.SpoolError, mm.WouldBlockError) as error:
-            LOG.warning("%s could not %s for the group: %s", self.url, what, error)
+            self._say(f"{self.url} could not {what} for the group: {error}")
             return False
         return True
+
+    def _say(self, text: str) -> None:
+        """Log it, unless that was said last."""
+        if text != self._said:
+            LOG.warning("%s", text)
+        self._said = text
 
 
 class Watch:

@@ -1,12 +1,14 @@
 """A program that puts numbers into a spool, and shows it to readers, until it is killed.
-Usage: python -m tests.spark.showing FOLDER ENDPOINT COUNT.
+Usage: python -m tests.spark.showing FOLDER ENDPOINT COUNT DIES.
 
 Lines on standard output: `put N` (all up to N is there, each life once), `read N` as it is asked
-for message N. Message N has the body N, padded. Law: a life goes on where the one before ended.
+for message N. At read DIES it kills itself instead of an answer; 0: at none. Message N has the body
+N, padded. Law: a life goes on where the one before ended.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -28,7 +30,8 @@ def body(number: int) -> bytes:
 
 def main() -> None:
     """Put and show as the command line says."""
-    folder, endpoint, count = sys.argv[1:]
+    folder, endpoint, count, dies = sys.argv[1:]
+    reads = itertools.count(1)
     with (
         mm.Spool(folder, segment_bytes=2**20) as spool,
         mm.SpoolServer(spool, bind=endpoint, trim=True) as server,
@@ -39,6 +42,8 @@ def main() -> None:
             request = request_of(data)
             if request.op == Op.READ:
                 os.write(1, b"read %d\n" % request.a)
+                if next(reads) == int(dies):
+                    os.kill(os.getpid(), signal.SIGKILL)
             return answer(data, load)
 
         server._answers.answer = answering  # type: ignore[method-assign]

@@ -182,6 +182,17 @@ def test_the_end_of_available_now_is_reached_by_few_messages_too() -> None:
     assert query.latest(offset(a=10), rows=6, least=100) == {"a": 10}
 
 
+def test_a_spool_that_came_back_after_available_now_began_is_for_the_next_run() -> None:
+    """It is not there at the beginning, and all endpoints answer later: that is no loss."""
+    query = Query()
+    query.told.say(a=(1, 10))
+    query.told.no_answer = ["tcp://b:1 (down)"]
+    query.planner.prepare()
+    query.told.say(b=(1, 9))
+    query.told.no_answer = []
+    assert query.latest(offset(a=5, b=4)) == {"a": 10, "b": 4}
+
+
 def test_limits_of_rows_and_bytes_hold_together() -> None:
     """The lower one counts."""
     query = Query(maxBytesPerTrigger="1k")
