@@ -214,6 +214,28 @@ def test_another_spool_behind_the_endpoint_is_not_read(tmp_path: Path) -> None:
         assert len(rows_of(piece_of(spool, server, 1, 6))) == 5
 
 
+@pytest.mark.parametrize("word", ["right", "wrong"])
+def test_a_file_where_it_runs_protects_the_driver_and_the_tasks(tmp_path: Path, word: str) -> None:
+    """By its path: what stands in it is in no option. A wrong word reads nothing."""
+    (tmp_path / "word").write_text(word)
+    (tmp_path / "word").chmod(0o600)
+    (tmp_path / "ini").write_text("[connect]\nmechanism = plain\nuser = a\npassword = word\n")
+    with (
+        filled(tmp_path / "s", 5) as spool,
+        mm.SpoolServer(spool, bind=of_its_own(), security=mm.Plain(allow={"a": "right"})) as server,
+    ):
+        given = {"endpoints": server.endpoint, "security": str(tmp_path / "ini")}
+        given |= {"offsetTimeout": "300ms" if word == "wrong" else "60s"}
+        reader = reader_of(given, struct(schema_of(given)))
+        if word == "wrong":
+            with pytest.raises(mm.TimedOutError):
+                reader.partitions()
+            return
+        (task,) = reader.partitions()
+        assert sum(batch.num_rows for batch in reader.read(task)) == 5
+        assert "MESHMSG_SECURITY" not in os.environ
+
+
 def test_a_spool_that_nobody_shows_is_an_error_in_time() -> None:
     """Spark tries the task again."""
     with pytest.raises(mm.TimedOutError):
