@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 import meshmsg as mm
 from meshmsg.spark.source.options import OPTION_NAMES, columns_asked, source_options
+from meshmsg.spark.source.schema import COLUMNS
 from tests.support.sparked import URL, A, options
 
 ROOT_OF_WRONG = [
@@ -158,3 +162,14 @@ def test_no_option_is_for_a_secret() -> None:
     """Options stand in plans and logs."""
     words = ("key", "password", "secret", "token", "certificate")
     assert [name for name in OPTION_NAMES if any(word in name.lower() for word in words)] == []
+
+
+def test_every_option_and_column_is_documented() -> None:
+    """In docs/spark.md, as it is spelled; and no option is documented that is not there."""
+    page = (Path(__file__).parents[2] / "docs/spark.md").read_text(encoding="utf-8")
+    table = page.partition("## Options")[2].partition("\n## ")[0]
+    firsts = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    named = {name for first in firsts for name in re.findall(r"`(\w+)`", first)}
+    assert named | {"liveWindow"} == set(OPTION_NAMES)
+    assert "`liveWindow`" in page
+    assert [name for name in COLUMNS if f"| `{name}` |" not in page] == []

@@ -185,6 +185,30 @@ def test_the_mean_size_is_that_of_the_last_messages(tmp_path: Path) -> None:
             assert watch.means() == {}
 
 
+def test_a_spool_that_is_harmed_is_shown_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where its size is looked at: planning goes on, and the log says it once."""
+    with mm.Spool(str(tmp_path / "s"), segment_bytes=65_536) as spool:
+        for _ in range(10):
+            spool.append_many([b"x" * 1000] * 100)
+    for path in sorted((tmp_path / "s").glob("*.seg"))[-7:-2]:
+        octets = bytearray(path.read_bytes())
+        for at in range(4096, len(octets), 8192):
+            octets[at] ^= 0xFF
+        path.write_bytes(octets)
+    with (
+        mm.Spool(str(tmp_path / "s")) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+        watching(server.endpoint, maxBytesPerTrigger="1m") as watch,
+    ):
+        for _ in range(3):
+            assert [one.stable for one in watch.ask(patient=True).values()] == [1001]
+        assert watch.silent() == []
+        assert watch.means() == {}
+    assert sum("size of messages is not known" in record.message for record in caplog.records) == 1
+
+
 def test_a_wrong_endpoint_is_an_error_at_once_and_leaves_no_thread(tmp_path: Path) -> None:
     """Of the second, after the first has begun."""
     with pytest.raises(mm.AddressError):
