@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from meshmsg import Pull, Push, UsageError
 
-from .._tasks import protected
+from .._protected import protected
 from ._topology import Topology
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from meshmsg import Engine, Policy, Profile, Pull, Push, TimedOutError, WouldBlockError
 
-from .._tasks import protected
+from .._protected import protected
 from ._numbers import checked_path, told_to
 from ._tags import cancel_jobs, tag_jobs
 from ._task import WHY_BYTES, checked_result, in_messages

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from meshmsg import Push
 from meshmsg.patterns import WorkBatch, Worker
 
-from .._tasks import protected
+from .._protected import protected
 from ._words import ITEM_BYTES_MAX, Outcome, Part, octets_of, parts_of
 
 if TYPE_CHECKING:
