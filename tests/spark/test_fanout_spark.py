@@ -4,43 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from meshmsg.spark import FanOut, ItemError, TaskNode, Topology, executors_as_mesh, map_rows
+from tests.support.sparked import needs_spark
 
-pytest.importorskip("pyspark")
+pytestmark = needs_spark
 SPARK_S = 300.0
 """Seconds until a test gives up: a session takes long to begin on a busy machine."""
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    """Two slots, and four attempts a task."""
-    from pyspark.sql import SparkSession
-
-    before = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
-    os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-    builder: Any = SparkSession.builder
-    made = (
-        builder.master("local[2,4]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    made.sparkContext.setLogLevel("OFF")
-    yield made
-    made.stop()
-    for name, value in before.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 class Deadly:
@@ -62,9 +36,9 @@ class Deadly:
         return was
 
 
-def test_each_item_has_one_result_though_workers_are_killed(session: Any, tmp_path: Path) -> None:
+def test_each_item_has_one_result_though_workers_are_killed(spark: Any, tmp_path: Path) -> None:
     """Those that kill are found out; no other is given up."""
-    with FanOut(session, Deadly(tmp_path), workers=2, restarts=20) as fan:
+    with FanOut(spark, Deadly(tmp_path), workers=2, restarts=20) as fan:
         futures = [fan.submit(b"%d" % i) for i in range(60)]
         poison = fan.submit(b"poison")
         assert [f.result(SPARK_S) for f in futures] == [b"%d" % i * 2 for i in range(60)]
@@ -83,9 +57,9 @@ def _refuse(body: bytes) -> bytes:
     raise ValueError(f"not {body!r}")
 
 
-def test_rows_are_worked_on_where_they_are(session: Any) -> None:
+def test_rows_are_worked_on_where_they_are(spark: Any) -> None:
     """Each once; what fails says which row; who stops asking ends the job."""
-    rows = session.createDataFrame([(f"row {i}",) for i in range(500)], "value string")
+    rows = spark.createDataFrame([(f"row {i}",) for i in range(500)], "value string")
     rows = rows.repartition(3)
     assert sorted(map_rows(rows, _upper)) == sorted(b"ROW %d" % i for i in range(500))
     with pytest.raises(ItemError, match=r"(?s)row 0 of partition \d.*|not b'row"):
@@ -104,6 +78,6 @@ def _around(node: TaskNode) -> int:
     return total
 
 
-def test_tasks_of_a_barrier_stage_reduce_among_themselves(session: Any) -> None:
+def test_tasks_of_a_barrier_stage_reduce_among_themselves(spark: Any) -> None:
     """Around a ring."""
-    assert executors_as_mesh(session, _around, count=2, topology=Topology.RING) == [3, 3]
+    assert executors_as_mesh(spark, _around, count=2, topology=Topology.RING) == [3, 3]
