@@ -51,7 +51,7 @@ def test_what_slow_members_say_of_others_is_not_believed() -> None:
 def test_what_slow_members_say_is_believed_where_nothing_is_done_against_it() -> None:
     """Plain SWIM: no health of one's own, and suspicions that do not wait for others."""
     plain = replace(Times(), health_max=0, suspicion_max=1.0, checkers=0.0, confirmers=1)
-    assert slow(40, 4, plain, 0.08) > 0
+    assert slow(40, 4, replace(plain, suspicion=0.15), 0.08) > 0
 
 
 def test_a_process_that_was_frozen_for_a_minute_blames_nobody_and_comes_back() -> None:
