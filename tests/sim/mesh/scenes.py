@@ -54,8 +54,11 @@ def crash(size: int, seed: int, *, limit: float = 60.0) -> float:
 
 
 def kill(size: int, seed: int, *, limit: float = 60.0) -> tuple[float, float]:
-    """A process is killed: seconds until those with a connection to it know, and all."""
-    world = formed(size, seed, settle=5.0)
+    """A process is killed: seconds until those with a connection to it know, and all.
+
+    Nothing is lost: where a refusal is seen there are connections, and these lose nothing.
+    """
+    world = formed(size, seed, loss=0.0, settle=5.0)
     victim = world.hosts[world.rng.randrange(size)]
     since, node = world.now, victim.core.me().node_id
     connected = victim.peers - {victim.index}
