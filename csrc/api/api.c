@@ -9,18 +9,34 @@
 #include <stdio.h>
 #include <string.h>
 
-int
-mmi_api_enter(mm_handle socket, mmi_socket **s)
+/* It was locked, or was not. */
+static int
+api_entered(int rc, mmi_engine *e, void *object, mmi_socket **s)
 {
-    mmi_engine *e;
-    void *object;
-    int rc = mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e);
     if (rc == MM_OK) {
         *s = object;
         mmi_engine_refresh(e);
         mmi_engine_materialize(e);
     }
     return rc;
+}
+
+int
+mmi_api_enter(mm_handle socket, mmi_socket **s)
+{
+    mmi_engine *e = NULL;
+    void *object = NULL;
+    int rc = mmi_handle_lock(socket, MMI_HANDLE_SOCKET, &object, &e);
+    return api_entered(rc, e, object, s);
+}
+
+int
+mmi_api_enter_last(mm_handle socket, mmi_socket **s)
+{
+    mmi_engine *e = NULL;
+    void *object = NULL;
+    int rc = mmi_handle_lock_last(socket, MMI_HANDLE_SOCKET, &object, &e);
+    return api_entered(rc, e, object, s);
 }
 
 int

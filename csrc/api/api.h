@@ -15,6 +15,8 @@
 
 /* MM_OK: *s is valid, its engine locked, the clock read. */
 int mmi_api_enter(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
+/* The same, once whoever waits for that engine had it: for threads that enter over and over. */
+int mmi_api_enter_last(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 /* The same, but the clock is not read: for calls that most often need no time. */
 int mmi_api_enter_quick(mm_handle socket, mmi_socket **s) MMI_WARN_UNUSED;
 int mmi_api_leave(mmi_socket *s, int rc);            /* settles, unlocks, returns rc */

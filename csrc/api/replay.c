@@ -154,7 +154,7 @@ replay_new(mm_handle socket, mmi_spool_shared *shared)
 }
 
 int
-mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
+mmi_replay_make(mm_handle socket, mm_spool *spool, mm_replay **replay)
 {
     mmi_spool_shared *shared = &spool->shared;
     mm_replay *r = replay_new(socket, shared);
@@ -173,6 +173,18 @@ mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
             mmi_spool_release(shared);
         }
         replay_unref(r);
+        return rc;
+    }
+    *replay = r;
+    return MM_OK;
+}
+
+int
+mm_replay_open(mm_handle socket, mm_spool *spool, mm_replay **replay)
+{
+    mm_replay *r = NULL;
+    int rc = mmi_replay_make(socket, spool, &r);
+    if (rc != MM_OK) {
         return rc;
     }
     rc = mmi_thread_start(mmi_replay_run, r, &r->thread);

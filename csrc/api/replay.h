@@ -23,7 +23,7 @@ enum {
 /* Messages that were read and are not given yet: from `given` on. */
 typedef struct replay_run {
     mmi_msg *messages[REPLAY_RUN];
-    size_t count, given;
+    size_t count, given, bytes;
 } replay_run;
 
 /* What is read for one that is behind. */
@@ -66,7 +66,12 @@ struct mm_replay {
     replay_group groups[MM_GROUPS_MAX];  /* likewise */
 };
 
-void mmi_replay_run(void *arg);          /* api/replay_run.c: the thread */
+/* A replay without its thread; MM_OK or as mm_replay_open says. */
+int mmi_replay_make(mm_handle socket, mm_spool *spool, mm_replay **replay) MMI_WARN_UNUSED;
+/* api/replay_run.c: the thread; and one turn of it.  1: there may be more to do at once; 0: nothing new is there;
+ * MM_EAGAIN: no room for the live ones; MM_ENOMEM; MM_ECLOSED: it ends.  *retry: it is to be tried again soon. */
+void mmi_replay_run(void *arg);
+int mmi_replay_turn(mm_replay *r, bool *retry) MMI_WARN_UNUSED;
 /* api/groups.c.  Feeds those that have begun; the end of all. */
 void mmi_groups_tend(mm_replay *r);
 void mmi_groups_end(mm_replay *r);

@@ -208,7 +208,7 @@ static uint64_t
 behind_round(mm_replay *r)
 {
     mmi_socket *s;
-    if (mmi_api_enter(r->socket, &s) != MM_OK) {
+    if (mmi_api_enter_last(r->socket, &s) != MM_OK) {
         return 0;
     }
     mmi_replays *all = s->host.replays;

@@ -29,15 +29,20 @@ read_load(mm_replay *r, mmi_spool_reader *reader, replay_gone *gone)
     return rc;
 }
 
-/* The messages of the batch that the reader has. */
+static bool
+read_full(const replay_run *run)
+{
+    return run->count == REPLAY_RUN || run->bytes >= REPLAY_RUN_BYTES;
+}
+
+/* The messages of the batch that the reader has.  1; MM_ENOMEM; or it cannot be read. */
 static int
 read_batch(mmi_spool_reader *reader, replay_run *run, uint64_t below, uint64_t since_us)
 {
     mmi_spool_record record;
     uint64_t seq;
-    size_t bytes = 0;
     int rc = 1;
-    while (run->count < REPLAY_RUN && bytes < REPLAY_RUN_BYTES && reader->next_seq < below &&
+    while (!read_full(run) && reader->next_seq < below &&
            (rc = mmi_spool_reader_next(reader, &record, &seq)) == 1) {
         if (reader->scan.batch.time_us < since_us) {
             continue;
@@ -45,9 +50,9 @@ read_batch(mmi_spool_reader *reader, replay_run *run, uint64_t below, uint64_t s
         mmi_msg *m = mmi_spool_message(&record, seq, reader->scan.batch.epoch);
         if (m == NULL) {
             mmi_spool_reader_seek(reader, seq);
-            return run->count > 0 ? 1 : MM_ENOMEM;
+            return MM_ENOMEM;
         }
-        bytes += m->size;
+        run->bytes += m->size;
         run->messages[run->count++] = m;
     }
     return rc < 0 ? rc : 1;
@@ -58,7 +63,7 @@ mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, uint64_
                 uint64_t since_us, replay_gone *gone)
 {
     *gone = (replay_gone){ .last = 0 };
-    run->count = run->given = 0;
+    run->count = run->given = run->bytes = 0;
     const uint64_t from = reader->next_seq;
     int rc = MM_EAGAIN; /* past all that is gone in a row, so that it is told of once */
     while (rc == MM_EAGAIN && reader->next_seq < below) {
@@ -69,7 +74,15 @@ mmi_replay_read(mm_replay *r, mmi_spool_reader *reader, replay_run *run, uint64_
         return rc == MM_EAGAIN || rc == 0 ? passed : rc;
     }
     rc = read_batch(reader, run, below, since_us);
-    gone->last = reader->next_seq;
+    /* Of what is gone behind a batch, too, it is told with those in front of it. */
+    for (int i = 1; rc == 1 && i < REPLAY_RUN && !read_full(run) && reader->next_seq < below; i++) {
+        rc = read_load(r, reader, gone);
+        rc = rc == 1 ? read_batch(reader, run, below, since_us) : rc;
+    }
+    if (reader->next_seq != from) {
+        rc = 1; /* what stopped it does so again, where it is now */
+    }
+    gone->last = rc == MMI_SPOOL_HARMED ? gone->last : reader->next_seq;
     return rc;
 }
 

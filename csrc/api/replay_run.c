@@ -7,6 +7,10 @@
 #include "api/replay.h"
 
 static const uint64_t REPLAY_RETRY_NS = 10000000; /* until what found no memory is tried again */
+enum {
+    REPLAY_BEHIND_TURNS = 2, /* runs that one behind gets for each of the live ones */
+    REPLAY_END_TURNS = 64   /* runs that one behind gets as the publisher ends, at the most */
+};
 
 /* Is it to stop, with all published that it is to publish, or as it cannot? */
 static bool
@@ -93,7 +97,7 @@ run_publish(mm_replay *r)
 {
     mmi_socket *s;
     replay_run *run = &r->live;
-    int rc = mmi_api_enter(r->socket, &s);
+    int rc = mmi_api_enter_last(r->socket, &s);
     if (rc != MM_OK) {
         return MM_ECLOSED;
     }
@@ -153,30 +157,73 @@ run_fill(mm_replay *r)
     }
 }
 
+/* Where the live ones get more all the time, those behind have more turns than they: so each that
+ * takes what it is given comes to where they are. */
+static bool
+run_behind(mm_replay *r, bool live, int *rc)
+{
+    bool more = false, turn = true;
+    for (int i = 0; i < (live ? REPLAY_BEHIND_TURNS : 1) && turn; i++) {
+        turn = mmi_replay_behind(r, rc);
+        more |= turn;
+    }
+    return more;
+}
+
+int
+mmi_replay_turn(mm_replay *r, bool *retry)
+{
+    int rc = run_live(r), behind = MM_OK;
+    *retry = false;
+    if (rc == MM_ECLOSED || run_stops(r, rc)) {
+        return MM_ECLOSED;
+    }
+    mmi_groups_tend(r);
+    if (run_behind(r, rc == 1, &behind)) {
+        return 1;
+    }
+    *retry = rc == MM_ENOMEM || behind == MM_ENOMEM;
+    return rc;
+}
+
+/* It ends: those behind get what their queues have room for, if somebody writes them yet. */
+static void
+run_end(mm_replay *r)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter_last(r->socket, &s);
+    if (rc == MM_OK && s->opts.linger_ms > 0) {
+        (void)mmi_api_leave(s, MM_OK);
+        for (int i = 0; i < REPLAY_END_TURNS && mmi_replay_behind(r, &rc); i++) {
+        }
+    } else if (rc == MM_OK) {
+        (void)mmi_api_leave(s, MM_OK);
+    }
+    mmi_replay_run_drop(&r->live);
+    mmi_replay_slots_end(r);
+}
+
 void
 mmi_replay_run(void *arg)
 {
     mm_replay *r = arg;
+    bool retry;
     if (r->fills) {
         run_fill(r);
     }
     for (;;) {
         uint64_t wakes = mmi_spool_shared_wakes(r->shared);
-        int rc = run_live(r), behind = MM_OK;
-        if (rc == MM_ECLOSED || run_stops(r, rc)) {
+        int rc = mmi_replay_turn(r, &retry);
+        if (rc == MM_ECLOSED) {
             break;
         }
-        mmi_groups_tend(r);
-        bool more = mmi_replay_behind(r, &behind);
-        if (rc == 1 || more) {
+        if (rc == 1) {
             continue;
         }
-        bool retry = rc == MM_ENOMEM || behind == MM_ENOMEM;
         uint64_t now = mmi_thread_now_ns();
         mmi_spool_wait wait = { .deadline_ns = retry ? now + REPLAY_RETRY_NS : UINT64_MAX };
         uint64_t above = rc == 0 && r->counts.failed == 0 ? r->reader.next_seq - 1 : UINT64_MAX;
         (void)mmi_spool_shared_watch(r->shared, above, wakes, &wait);
     }
-    mmi_replay_run_drop(&r->live);
-    mmi_replay_slots_end(r);
+    run_end(r);
 }

@@ -7,7 +7,10 @@
  */
 #include "engine/engine.h"
 
+#include <sched.h>
 #include <string.h>
+
+enum { ENGINE_YIELDS = 1000 }; /* times that who goes last looks whether others had the lock */
 
 static mmi_engine engines[MMI_ENGINES_MAX];
 static bool engine_lock_ready[MMI_ENGINES_MAX];
@@ -22,6 +25,30 @@ engine_lock_init(mmi_engine *e)
     (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(&e->lock, &attr);
     pthread_mutexattr_destroy(&attr);
+    atomic_store(&e->wanted, 0);
+}
+
+void
+mmi_engine_lock(mmi_engine *e)
+{
+    if (pthread_mutex_trylock(&e->lock) != 0) {
+        atomic_fetch_add(&e->wanted, 1);
+        pthread_mutex_lock(&e->lock);
+        atomic_fetch_sub(&e->wanted, 1);
+        atomic_fetch_add(&e->handed, 1);
+    }
+}
+
+void
+mmi_engine_lock_last(mmi_engine *e)
+{
+    unsigned handed = atomic_load(&e->handed);
+    for (int i = 0;
+         i < ENGINE_YIELDS && atomic_load(&e->wanted) > 0 && atomic_load(&e->handed) == handed;
+         i++) {
+        sched_yield();
+    }
+    mmi_engine_lock(e);
 }
 
 mmi_engine *
@@ -43,7 +70,8 @@ mmi_engine_take(void)
         }
     }
     if (found != NULL) {
-        memset((char *)found + sizeof found->lock, 0, sizeof *found - sizeof found->lock);
+        const size_t kept = offsetof(mmi_engine, open);
+        memset((char *)found + kept, 0, sizeof *found - kept);
         found->open = true;
     }
     pthread_mutex_unlock(&engine_table);
@@ -101,7 +129,7 @@ mmi_engine_unlock(mmi_engine *e)
 void
 mmi_engine_relock(mmi_engine *e)
 {
-    pthread_mutex_lock(&e->lock);
+    mmi_engine_lock(e);
     e->outside--;
     if (e->closing) {
         e->plat.notifier_ring(e->plat.self, e->idle_notifier);

@@ -13,6 +13,9 @@
 #ifndef MMI_ENGINE_H
 #define MMI_ENGINE_H
 
+#include <stdatomic.h>
+#include <stddef.h>
+
 #include "base/limits.h"
 #include "base/fair.h"
 #include "base/list.h"
@@ -44,7 +47,9 @@ typedef struct mmi_tag_entry {
 
 typedef struct mmi_engine {
     mmi_mutex lock;
-    bool open, closing, stop;
+    atomic_uint wanted;          /* threads that wait for the lock */
+    atomic_uint handed;          /* times that one of them got it */
+    bool open, closing, stop;    /* the first of what mmi_engine_take clears */
     mmi_lead lead;               /* who polls */
     mmi_share share;             /* of its time, for steps of handshakes */
     uint32_t burst_count;          /* links the last round wrote */
@@ -91,6 +96,10 @@ typedef struct mmi_engine {
 
 /* A free engine, locked and marked open, all else 0; NULL: too many. */
 mmi_engine *mmi_engine_take(void);
+/* Takes its lock.  For who takes it over and over: whoever waits for it now gets it first, once; a thread that lets go
+ * of a lock and takes it at once would else keep it from one that has yet to wake up. */
+void mmi_engine_lock(mmi_engine *e);
+void mmi_engine_lock_last(mmi_engine *e);
 /* Around a system call that needs nothing of the engine but its platform. */
 void mmi_engine_unlock(mmi_engine *e);
 void mmi_engine_relock(mmi_engine *e);               /* and the clock is read */

@@ -95,8 +95,21 @@ handle_try_engine(mmi_engine *e)
     return false;
 }
 
+typedef enum handle_way { HANDLE_WAIT, HANDLE_TRY, HANDLE_LAST } handle_way;
+
+static bool
+handle_lock_engine(mmi_engine *e, handle_way way)
+{
+    switch (way) {
+    case HANDLE_TRY: return handle_try_engine(e);
+    case HANDLE_LAST: mmi_engine_lock_last(e); return true;
+    default: mmi_engine_lock(e); return true;
+    }
+}
+
 static int
-handle_enter(mm_handle handle, mmi_handle_kind kind, bool wait, void **object, mmi_engine **engine)
+handle_enter(mm_handle handle, mmi_handle_kind kind, handle_way way, void **object,
+             mmi_engine **engine)
 {
     uint32_t index = handle_index(handle);
     if (index >= HANDLE_SLOTS || ((uint32_t)handle >> HANDLE_INDEX_BITS) != (uint32_t)kind) {
@@ -110,9 +123,7 @@ handle_enter(mm_handle handle, mmi_handle_kind kind, bool wait, void **object, m
     if (atomic_load(&slot->epoch) != atomic_load(&handle_epoch)) {
         return MM_EFORKED;
     }
-    if (wait) {
-        pthread_mutex_lock(&e->lock);
-    } else if (!handle_try_engine(e)) {
+    if (!handle_lock_engine(e, way)) {
         return MM_EAGAIN;
     }
     if (!handle_current(slot, handle)) {
@@ -127,13 +138,19 @@ handle_enter(mm_handle handle, mmi_handle_kind kind, bool wait, void **object, m
 int
 mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engine **engine)
 {
-    return handle_enter(handle, kind, true, object, engine);
+    return handle_enter(handle, kind, HANDLE_WAIT, object, engine);
 }
 
 int
 mmi_handle_trylock(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engine **engine)
 {
-    return handle_enter(handle, kind, false, object, engine);
+    return handle_enter(handle, kind, HANDLE_TRY, object, engine);
+}
+
+int
+mmi_handle_lock_last(mm_handle handle, mmi_handle_kind kind, void **object, mmi_engine **engine)
+{
+    return handle_enter(handle, kind, HANDLE_LAST, object, engine);
 }
 
 void *

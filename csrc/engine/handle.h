@@ -32,6 +32,9 @@ int mmi_handle_lock(mm_handle handle, mmi_handle_kind kind, void **object,
  * first and then that.  MM_EAGAIN: somebody has it. */
 int mmi_handle_trylock(mm_handle handle, mmi_handle_kind kind, void **object,
                        struct mmi_engine **engine) MMI_WARN_UNUSED;
+/* As mmi_handle_lock, as mmi_engine_lock_last. */
+int mmi_handle_lock_last(mm_handle handle, mmi_handle_kind kind, void **object,
+                         struct mmi_engine **engine) MMI_WARN_UNUSED;
 /* The object of a handle whose engine is already locked; NULL when it is not one of that engine. */
 void *mmi_handle_object(mm_handle handle, mmi_handle_kind kind, const struct mmi_engine *engine);
 int mmi_handle_count(void);

@@ -39,9 +39,10 @@ mmi_replays_rm(mmi_replay_node *node)
 }
 
 void
-mmi_replays_out(mmi_replays *r, const mmi_replay_node *node)
+mmi_replays_out(mmi_replays *r, mmi_replay_node *node)
 {
     if (node->dist->behind && mmi_ring_low(&node->dist->pipe->outbox)) {
+        node->full = false;
         mmi_replays_wake(r);
     }
 }
@@ -99,11 +100,19 @@ mmi_replays_find(const mmi_replays *r, uint64_t pipe_id)
     return NULL;
 }
 
+/* Of an empty queue nothing goes out, so nothing would say that it has room. */
+static bool
+replays_full(const mmi_replay_node *node)
+{
+    return node->full && node->dist->pipe->outbox.count > 0;
+}
+
 mmi_replay_node *
 mmi_replays_waiting(const mmi_replays *r)
 {
     MMI_LIST_EACH (&r->behind, node, after) {
-        if (!replays_of(node)->taken && replays_begins(replays_of(node))) {
+        const mmi_replay_node *one = replays_of(node);
+        if (!one->taken && !replays_full(one) && replays_begins(one)) {
             return replays_of(node);
         }
     }
@@ -153,6 +162,7 @@ void
 mmi_replays_yield(mmi_replays *r, mmi_replay_node *node)
 {
     node->taken = false;
+    node->full = true;
     mmi_list_rm(&node->node);
     mmi_list_push_back(&r->behind, &node->node);
 }
@@ -160,7 +170,7 @@ mmi_replays_yield(mmi_replays *r, mmi_replay_node *node)
 void
 mmi_replays_live(mmi_replays *r, mmi_replay_node *node)
 {
-    node->taken = false;
+    node->taken = node->full = false;
     node->dist->behind = false;
     mmi_list_rm(&node->node);
     mmi_dist_changed(r->dist);

@@ -33,6 +33,7 @@ typedef struct mmi_replay_node {
     bool asked, begun;           /* it said from where on; and behind that, that all it wants is said */
     bool placed;                 /* `next` is known, and it was told so */
     bool taken;                  /* somebody reads for it */
+    bool full;                   /* it gave up its turn, as it had no room, and has none yet */
     uint64_t end;                /* as it asked: the number behind the last one that could be read */
     uint64_t next;               /* the number of the message that it gets next */
     uint64_t since_us;           /* what is older is left out; 0: nothing is */
@@ -81,7 +82,7 @@ int mmi_replays_failed(const mmi_replays *r);
 /* A subscriber comes, goes, or has room again. */
 void mmi_replays_add(mmi_replay_node *node, mmi_dist_node *dist);
 void mmi_replays_rm(mmi_replay_node *node);
-void mmi_replays_out(mmi_replays *r, const mmi_replay_node *node);
+void mmi_replays_out(mmi_replays *r, mmi_replay_node *node);
 /* It has one topic more. */
 void mmi_replays_subscribed(mmi_replays *r, const mmi_replay_node *node);
 /* It asks for a replay, or says that it may begin.  MM_EPROTO: it did before, or subscribed to something before it
@@ -92,10 +93,10 @@ int mmi_replays_ask(mmi_replays *r, mmi_replay_node *node, const mmi_replay *fro
 
 /* The one that is behind and has that pipe; NULL: there is none. */
 mmi_replay_node *mmi_replays_find(const mmi_replays *r, uint64_t pipe_id);
-/* The next one that nobody reads for, and that may begin; NULL: there is none. */
+/* The next one that nobody reads for, that may begin and may have room; NULL: there is none. */
 mmi_replay_node *mmi_replays_waiting(const mmi_replays *r);
 bool mmi_replays_wants(const mmi_replays *r, const mmi_replay_node *node, const mmi_msg *m);
-/* It takes its turn again behind the others, and nobody reads for it. */
+/* It has no room, and nobody reads for it: it takes its turn again once it has, behind the others. */
 void mmi_replays_yield(mmi_replays *r, mmi_replay_node *node);
 void mmi_replays_live(mmi_replays *r, mmi_replay_node *node);   /* its place is theirs */
 

@@ -139,7 +139,7 @@ mmi_engine_turn(mmi_engine *e, uint64_t until_ns)
     mmi_lead_poll_begin(e, deadline, paced);
     pthread_mutex_unlock(&e->lock);
     int count = e->plat.poll(e->plat.self, events, STEP_EVENTS_MAX, deadline);
-    pthread_mutex_lock(&e->lock);
+    mmi_engine_lock(e);
     mmi_lead_poll_end(e);
     mmi_engine_refresh(e);
     mmi_share_polled(&e->share, e->now_ns);
@@ -161,7 +161,7 @@ void
 mmi_engine_step_now(void *engine)
 {
     mmi_engine *e = engine;
-    pthread_mutex_lock(&e->lock);
+    mmi_engine_lock(e);
     mmi_engine_refresh(e);
     mmi_engine_turn(e, e->thread != NULL ? e->now_ns : UINT64_MAX);
     pthread_mutex_unlock(&e->lock);

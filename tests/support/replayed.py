@@ -42,8 +42,11 @@ def numbers(sub: Any, upto: int, timeout: float = WAIT_S) -> list[int]:
 class Stream:
     """Publishes "N." and padding, N its number in the spool, all the time, until it is left."""
 
-    def __init__(self, pub: Any, spool: Any, *, topics: int = 1, size: int = 20) -> None:
+    def __init__(
+        self, pub: Any, spool: Any, *, topics: int = 1, size: int = 20, pause_s: float = 0.0005
+    ) -> None:
         self._pub, self._topics, self._size = pub, topics, size
+        self._pause_s = pause_s
         self.last = int(spool.info().last_seq)
         self._stop = threading.Event()
         self._pause = threading.Event()
@@ -52,7 +55,8 @@ class Stream:
     def _run(self) -> None:
         while not self._stop.is_set():
             self.one()
-            self._pause.wait(0.0005)
+            if self._pause_s:
+                self._pause.wait(self._pause_s)
 
     def one(self) -> None:
         """Publish the next."""

@@ -169,6 +169,37 @@ def test_many_are_behind_at_once_and_a_slow_one_holds_up_nobody(
             sub.close()
 
 
+def test_many_that_come_while_somebody_sends_without_a_pause_get_it_all(
+    world: World, tmp_path: Path
+) -> None:
+    """More than there are readers, and none keeps the others, or the engine, from their turn."""
+    count = 3 * lib.MM_REPLAY_READERS_MAX
+    with publishing(world, tmp_path / "s", durability="os") as (spool, pub):
+        put(pub, spool, 300)
+        with Stream(pub, spool, pause_s=0) as stream:
+            options: dict[str, Any] = {"connect": pub.endpoint, "topics": "", "replay": "earliest"}
+            subs = [world.socket("Sub", **options) for _ in range(count)]
+            pub.wait_for_subscribers(count=count, timeout=WAIT_S)
+            upto = stream.last
+            for sub in subs:
+                got = numbers(sub, upto)
+                assert got == list(range(1, got[-1] + 1))
+        for sub in subs:
+            sub.close()
+
+
+def test_one_that_is_behind_as_its_publisher_ends_has_what_there_is_within_linger(
+    world: World, tmp_path: Path
+) -> None:
+    """What its queue has room for; the rest is there for it at the next publisher."""
+    with publishing(world, tmp_path / "s", durability="os") as (spool, pub):
+        last = put(pub, spool, 900)
+        with world.socket("Sub", connect=pub.endpoint, topics="", replay="earliest") as sub:
+            pub.wait_for_subscribers(timeout=WAIT_S)
+            pub.close()
+            assert numbers(sub, last) == list(range(1, last + 1))
+
+
 def test_one_that_is_too_slow_for_what_comes_reads_it_from_the_spool(
     world: World, tmp_path: Path
 ) -> None:
