@@ -1,4 +1,8 @@
-"""What only users of Spark need: `run_tasks`.
+"""What only users of Spark need: the source `format("meshmsg")`, and tasks that open sockets, by
+`FanOut`, `map_rows`, `run_tasks` and `executors_as_mesh`.
+
+`register(spark)` makes the source known where Spark does not find it by itself, and
+`progress_listener()` prints how far queries are. The source is in `meshmsg.spark.source`.
 
 The work queue that such tasks ask for records needs no Spark and lives in `meshmsg.patterns`; its
 names are here, too, as here is where users of Spark look for them.  `import meshmsg` does not
@@ -26,6 +30,33 @@ from meshmsg.patterns import WorkQueue as WorkQueue
 from meshmsg.patterns import WorkStats as WorkStats
 from meshmsg.patterns import work as work
 
+from ._progress import progress_listener as progress_listener
+from ._register import register as register
 from ._tasks import run_tasks as run_tasks
+from .executors import TaskNode as TaskNode
+from .executors import Topology as Topology
+from .executors import executors_as_mesh as executors_as_mesh
+from .fanout import FanOut as FanOut
+from .fanout import FanOutError as FanOutError
+from .fanout import FanOutStats as FanOutStats
+from .fanout import ItemError as ItemError
+from .fanout import map_rows as map_rows
 
-__all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "run_tasks", "work"]
+__all__ = [
+    "FanOut",
+    "FanOutError",
+    "FanOutStats",
+    "ItemError",
+    "TaskNode",
+    "Topology",
+    "WorkBatch",
+    "WorkQueue",
+    "WorkStats",
+    "Worker",
+    "executors_as_mesh",
+    "map_rows",
+    "progress_listener",
+    "register",
+    "run_tasks",
+    "work",
+]

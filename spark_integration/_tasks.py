@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from meshmsg import UsageError
 
+from ._protected import protected
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
-_VARIABLE = "MESHMSG_SECURITY"
 
 
 def run_tasks(
@@ -73,22 +73,6 @@ def _partition(
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    with _protected(security):
+    with protected(security):
         done = task(index, context.attemptNumber() if context is not None else 0)
     yield done
-
-
-@contextmanager
-def _protected(path: str | None) -> Iterator[None]:
-    """Have the environment name a file; a process of Spark runs one task after the other."""
-    if path is None:
-        yield
-        return
-    before = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = path
-    try:
-        yield
-    finally:
-        del os.environ[_VARIABLE]
-        if before is not None:
-            os.environ[_VARIABLE] = before

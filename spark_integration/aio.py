@@ -6,4 +6,6 @@ from meshmsg.patterns.aio import WorkQueue as WorkQueue
 from meshmsg.patterns.aio import WorkStats as WorkStats
 from meshmsg.patterns.aio import work as work
 
-__all__ = ["WorkBatch", "WorkQueue", "WorkStats", "Worker", "work"]
+from .fanout._aio import FanOut as FanOut
+
+__all__ = ["FanOut", "WorkBatch", "WorkQueue", "WorkStats", "Worker", "work"]

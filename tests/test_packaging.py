@@ -85,9 +85,11 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
         "tracing/__init__.py",
         "patterns/__init__.py",
         "spark/__init__.py",
+        "spark/source/__init__.py",
         "bench/__main__.py",
     ):
         assert f"meshmsg/{name}" in names
+    assert "pyspark_meshmsg/__init__.py" in names  # where Spark looks for the source
     assert not [name for name in names if name.startswith(("tests", "csrc", "examples"))]
 
 

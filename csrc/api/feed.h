@@ -18,7 +18,7 @@
 #include "spool/shared_cursors.h"
 
 enum {
-    FEED_RUN = 64,               /* messages that are read, and then sent, at once */
+    FEED_RUN = 256,              /* messages that are read, and then sent, at once */
     FEED_AGAIN_MAX = 1024 * 1024,   /* messages that wait for their time: 16 MiB */
     FEED_SPAN_MAX = MMI_CURSOR_SPAN_MAX / 2,   /* from the first that is not done to the last that is read */
     FEED_ODD_MAX = 4096,         /* runs of messages that are remembered that were not acknowledged */

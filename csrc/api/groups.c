@@ -128,7 +128,9 @@ groups_failed(const groups_due *due, int rc)
     snprintf(detail, sizeof detail, "group %s: %s", due->name, why);
     mmi_socket_event(s, MM_EVENT_SPOOL_STOPPED, MM_REASON_GROUP, 0, 1, NULL, NULL, detail);
     MMI_LIST_EACH (&s->links, node, after) {
-        mmi_link_part(MMI_CONTAINER_OF(node, mmi_link, node), MM_REASON_GROUP, detail);
+        mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        (void)mmi_link_say_why(link, detail);
+        mmi_link_part(link, MM_REASON_GROUP, detail);
     }
     mmi_socket_close(s);
     (void)mmi_api_end(e, MM_OK);
@@ -326,6 +328,7 @@ mm_replay_groups(mm_replay *r, mm_group_info *out, uint32_t cap, uint32_t *count
         }
         out[i].removed = info.removed;
         out[i].harmed = info.harmed;
+        out[i].refused = info.refused;
     }
     pthread_mutex_unlock(&r->tending);
     return rc;

@@ -85,7 +85,7 @@ run_publish_one(mm_replay *r, mmi_socket *s, mmi_msg *m)
         pthread_mutex_lock(&r->lock);
         r->counts.refused++;
         pthread_mutex_unlock(&r->lock);
-        mmi_drop(&s->host, MMI_DROP_UNENCODABLE, 0, m);
+        mmi_drop(&s->host, rc == MM_EMSGSIZE ? MMI_DROP_TOO_LARGE : MMI_DROP_UNENCODABLE, 0, m);
         rc = MM_OK;
     }
     return rc;

@@ -276,16 +276,28 @@ mm_spool_reader_next(mm_spool_reader *r, mm_spool_message *out)
     int rc = mmi_spool_reader_next(&r->reader, &record, &seq);
     if (rc == 1) {
         const mmi_spool_batch *batch = &r->reader.scan.batch;
+        const uint64_t first = mmi_spool_record_first(&record);
         *out = (mm_spool_message){ .seq = seq,
                                    .time_us = batch->time_us,
                                    .epoch = batch->epoch,
                                    .frames = record.frames,
                                    .meta_size = record.meta_size,
+                                   .sizes_size = (uint32_t)mmi_spool_record_sizes_size(&record),
                                    .meta = record.meta,
-                                   .data = record.data,
-                                   .size = record.size };
+                                   .sizes = record.sizes_at,
+                                   .first = record.data,
+                                   .data = record.data + first,
+                                   .first_size = first,
+                                   .size = record.size - first };
     }
     return rc;
+}
+
+void
+mm_spool_message_frames(const mm_spool_message *m, uint64_t *sizes)
+{
+    const uint64_t size = m->first_size + m->size;
+    mmi_spool_frame_sizes(m->sizes, m->sizes_size, m->frames, size, sizes);
 }
 
 uint64_t

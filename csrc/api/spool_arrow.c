@@ -9,6 +9,7 @@
 #include "api/api.h"
 #include "api/spool.h"
 #include "base/meta.h"
+#include "base/varint.h"
 #include "batch/arrow.h"
 #include "spool/rows.h"
 
@@ -66,14 +67,22 @@ mm_spool_rows_at(const mm_spool_rows *r, uint32_t i, mm_spool_message *out)
 {
     const mmi_spool_rows *rows = &r->rows;
     const int32_t *data = rows->data.offset + i, *meta = rows->meta.offset + i;
+    const int32_t *topic = rows->topic.offset + i, *sizes = rows->sizes.offset + i;
     *out = (mm_spool_message){ .seq = (uint64_t)rows->seq[i],
                                .time_us = (uint64_t)rows->time_us[i],
                                .epoch = (uint32_t)rows->epoch[i],
                                .frames = 1,
                                .meta_size = (uint32_t)(meta[1] - meta[0]),
+                               .sizes_size = (uint32_t)(sizes[1] - sizes[0]),
                                .meta = rows->meta.data + meta[0],
+                               .sizes = rows->sizes.data + sizes[0],
+                               .first = rows->topic.data + topic[0],
                                .data = rows->data.data + data[0],
+                               .first_size = (uint64_t)(topic[1] - topic[0]),
                                .size = (uint64_t)(data[1] - data[0]) };
+    for (int32_t at = sizes[0]; at < sizes[1]; at++) {
+        out->frames += (rows->sizes.data[at] & MMI_VARINT_MORE) == 0; /* the last octet of one */
+    }
 }
 
 void
@@ -108,7 +117,7 @@ mm_spool_rows_array(mm_spool_rows *r)
 typedef struct spool_columns {
     mmi_arrow_view data, key;
     bool keyed;
-    uint64_t first, count;       /* of rows that a table begins with; how many there are */
+    uint64_t first, count; /* of rows that a table begins with; how many there are */
 } spool_columns;
 
 /* A table is an array of rows: its columns have its offset besides their own.  MM_EINVAL: it cannot

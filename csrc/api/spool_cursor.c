@@ -15,6 +15,7 @@ struct mm_spool_cursor {
 _Static_assert((int)MM_SPOOL_CURSOR_NAME_MAX == (int)MMI_CURSOR_NAME_MAX, "names");
 _Static_assert((int)MM_SPOOL_CURSOR_SPAN_MAX == (int)MMI_CURSOR_SPAN_MAX, "spans");
 _Static_assert((int)MM_SPOOL_ACKED_BY_MAX == (int)MMI_SPOOL_ACKED_BY_MAX, "names to wait for");
+_Static_assert(sizeof((mm_spool_cursor_lag *)0)->name > MMI_CURSOR_NAME_MAX, "names to tell");
 _Static_assert((int)MM_SPOOL_LEASES_MAX == (int)MMI_SPOOL_LEASES_MAX, "leases");
 
 int
@@ -127,6 +128,30 @@ mm_spool_cursor_look(mm_spool *s, const char *name, mm_spool_cursor_info *out)
         cursor_info_of(&info, out);
     }
     return rc;
+}
+
+typedef struct cursor_lag {
+    mm_spool_cursor_lag *out;
+    uint32_t cap, count;
+} cursor_lag;
+
+static void
+cursor_lag_each(void *arg, const char *name, uint64_t left)
+{
+    cursor_lag *lag = arg;
+    if (lag->count++ < lag->cap) {
+        mm_spool_cursor_lag *out = &lag->out[lag->count - 1];
+        out->left = left;
+        memcpy(out->name, name, strlen(name) + 1);
+    }
+}
+
+uint32_t
+mm_spool_cursors_left(mm_spool *s, mm_spool_cursor_lag *out, uint32_t cap)
+{
+    cursor_lag lag = { .out = out, .cap = cap };
+    mmi_spool_shared_cursors_each(&s->shared, cursor_lag_each, &lag);
+    return lag.count;
 }
 
 int

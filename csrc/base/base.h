@@ -52,5 +52,8 @@ mmi_plural(uint64_t count)
 
 /* text.c: data as text, what is not printable as '?', cut to fit out. */
 void mmi_text_excerpt(char *out, size_t cap, const uint8_t *data, size_t size);
+/* text.c: a text, cut to fit out: several are copied for each connection, where snprintf takes long.
+ * cap: 1 at least; text: NULL is "". */
+void mmi_text_copy(char *out, size_t cap, const char *text);
 
 #endif

@@ -10,15 +10,6 @@
 
 #include "base/spare.h"
 
-#ifdef __SANITIZE_ADDRESS__ /* a body that is used after it was freed is to be found here, too */
-#include <sanitizer/asan_interface.h>
-#define LARGE_HIDE(block, size) ASAN_POISON_MEMORY_REGION(block, size)
-#define LARGE_SHOW(block, size) ASAN_UNPOISON_MEMORY_REGION(block, size)
-#else
-#define LARGE_HIDE(block, size) ((void)(block), (void)(size))
-#define LARGE_SHOW(block, size) ((void)(block), (void)(size))
-#endif
-
 enum { LARGE_SPARES_MAX = 8 };
 
 typedef struct large_spare {
@@ -42,7 +33,7 @@ large_remove(uint32_t i)
     large.size -= s.size;
     large.count--;
     memmove(&large.spares[i], &large.spares[i + 1], (large.count - i) * sizeof s);
-    LARGE_SHOW(s.block, s.size);
+    MMI_SPARE_SHOW(s.block, s.size);
     return s.block;
 }
 
@@ -95,7 +86,7 @@ large_keep(void *block, size_t size, void **old)
     while (large.count == LARGE_SPARES_MAX || large.size + size > (size_t)MMI_LARGE_KEPT_MAX) {
         old[count++] = large_remove(0);
     }
-    LARGE_HIDE(block, size);
+    MMI_SPARE_HIDE(block, size);
     large.spares[large.count++] = (large_spare){ block, size };
     large.size += size;
     mmi_spare_leave(&large.busy);

@@ -100,7 +100,14 @@ segment_in_block(uint32_t messages, uint32_t frames, size_t bytes, size_t more)
     bool single = frames == messages;
     size_t numbers = (size_t)frames + 1 + (single ? 0 : (size_t)messages + 1);
     size_t size = sizeof(mmi_segment_in) + numbers * sizeof(uint32_t) + more;
-    mmi_segment_in *segment = mmi_realloc(NULL, size);
+    mmi_segment_in *segment = NULL;
+    if (size > (size_t)MMI_SEGMENT_IN_BLOCK / 2 && size <= (size_t)MMI_SEGMENT_IN_BLOCK) {
+        segment = mmi_segment_in_spare();
+        size = MMI_SEGMENT_IN_BLOCK;
+    }
+    if (segment == NULL) {
+        segment = mmi_realloc(NULL, size);
+    }
     if (segment == NULL) {
         return NULL;
     }

@@ -17,6 +17,7 @@ enum {
     MMI_SEGMENT_CAP = 128 * 1024,     /* bytes of a segment that is filled by a burst                  */
     MMI_SEGMENT_FIRST_CAP = 2 * 1024, /* bytes of a segment when nothing else is queued                */
     MMI_SEGMENT_IN_BYTES = 96 * 1024, /* bytes of a copied one: what malloc gives without mmap      */
+    MMI_SEGMENT_IN_BLOCK = 124 * 1024, /* bytes, head included, of a received one that needs above half of it */
     MMI_SEGMENT_KEEPS_MIN = MMI_IO_BUFFER_SIZE / 2, /* bytes: one that stays in its arena           */
     MMI_SEGMENT_FRAMES_MAX = 16       /* frames of a message in a received segment                     */
 };
@@ -80,6 +81,7 @@ mmi_segment_out_follow(mmi_segment_out *view, size_t end)
 }
 /* base/segment_spare.c: a block of MMI_SEGMENT_CAP octets and a head that was kept; NULL: there is none. */
 void *mmi_segment_spare(void);
+void *mmi_segment_in_spare(void);   /* the same of MMI_SEGMENT_IN_BLOCK octets in all */
 /* Of mmi_msg_unref: nobody holds it any more.  true: it is kept for the next; false: to be freed. */
 bool mmi_segment_unused(mmi_msg *m);
 /* A segment of its own with a copy of the count messages from octet at to octet end.  NULL: no memory.

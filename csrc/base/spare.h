@@ -13,6 +13,15 @@
 
 #include "base/base.h"
 
+#ifdef __SANITIZE_ADDRESS__ /* a block that is used after it was given up is to be found all the same */
+#include <sanitizer/asan_interface.h>
+#define MMI_SPARE_HIDE(block, size) ASAN_POISON_MEMORY_REGION(block, size)
+#define MMI_SPARE_SHOW(block, size) ASAN_UNPOISON_MEMORY_REGION(block, size)
+#else
+#define MMI_SPARE_HIDE(block, size) ((void)(block), (void)(size))
+#define MMI_SPARE_SHOW(block, size) ((void)(block), (void)(size))
+#endif
+
 enum { MMI_SPARES_MAX = 32 };   /* blocks of a kind */
 
 typedef struct mmi_spares {

@@ -6,6 +6,8 @@
  */
 #include "base/base.h"
 
+#include <string.h>
+
 /* Indexed by the negated code. */
 static const char *const text_errors[] = {
     [-MM_OK] = "ok",
@@ -121,4 +123,14 @@ mmi_text_excerpt(char *out, size_t cap, const uint8_t *data, size_t size)
         out[i] = data[i] >= 0x20 && data[i] < 0x7f ? (char)data[i] : '?';
     }
     out[length] = '\0';
+}
+
+void
+mmi_text_copy(char *out, size_t cap, const char *text)
+{
+    size_t size = text != NULL ? strnlen(text, cap - 1) : 0;
+    if (size > 0) {
+        memcpy(out, text, size);
+    }
+    out[size] = '\0';
 }

@@ -10,7 +10,8 @@
 #include "meshmsg_spool.h"
 
 static const double SPOOL_US_PER_S = 1e6;
-static PyObject *spool_seq_name, *spool_epoch_name, *spool_stored_name, *spool_meta_name;
+static PyObject *spool_seq_name, *spool_epoch_name, *spool_stored_name, *spool_meta_name,
+    *spool_front_name;
 
 /* What messages of one batch have in common. */
 typedef struct spool_shared {
@@ -41,10 +42,38 @@ spool_set(PyObject *made, PyObject *name, PyObject *value)
     return done;
 }
 
+/* The frames in front of the last, as a tuple, and the octets of those among m->data. */
+static PyObject *
+spool_front(const mm_spool_message *m, uint64_t *among)
+{
+    uint64_t *sizes = PyMem_Malloc(m->frames * sizeof *sizes);
+    if (sizes == NULL) {
+        return PyErr_NoMemory();
+    }
+    mm_spool_message_frames(m, sizes);
+    PyObject *front = PyTuple_New((Py_ssize_t)m->frames - 1);
+    *among = 0;
+    for (uint32_t i = 0; front != NULL && i + 1 < m->frames; i++) {
+        const uint8_t *at = i == 0 ? m->first : m->data + *among;
+        PyObject *frame = PyBytes_FromStringAndSize((const char *)at, (Py_ssize_t)sizes[i]);
+        *among += i == 0 ? 0 : sizes[i];
+        if (frame == NULL || PyTuple_SetItem(front, i, frame) != 0) {
+            Py_CLEAR(front);
+        }
+    }
+    PyMem_Free(sizes);
+    return front;
+}
+
 static PyObject *
 spool_make(PyTypeObject *type, const mm_spool_message *m, spool_shared *s)
 {
-    PyObject *made = mmi_py_make(type, m->data, (Py_ssize_t)m->size);
+    uint64_t among = 0;
+    PyObject *front = m->frames > 1 ? spool_front(m, &among) : NULL;
+    if (m->frames > 1 && front == NULL) {
+        return NULL;
+    }
+    PyObject *made = mmi_py_make(type, m->data + among, (Py_ssize_t)(m->size - among));
     bool good = made != NULL && spool_share(s, m) &&
                 spool_set(made, spool_seq_name, PyLong_FromUnsignedLongLong(m->seq)) &&
                 PyObject_SetAttr(made, spool_epoch_name, s->number) == 0 &&
@@ -53,6 +82,10 @@ spool_make(PyTypeObject *type, const mm_spool_message *m, spool_shared *s)
         good = spool_set(made, spool_meta_name,
                          PyBytes_FromStringAndSize((const char *)m->meta, m->meta_size));
     }
+    if (good && front != NULL) { /* likewise */
+        good = PyObject_SetAttr(made, spool_front_name, front) == 0;
+    }
+    Py_XDECREF(front);
     if (!good) {
         Py_CLEAR(made);
     }
@@ -136,6 +169,7 @@ mmi_py_spool_init(void)
     spool_epoch_name = PyUnicode_InternFromString("epoch");
     spool_stored_name = PyUnicode_InternFromString("stored");
     spool_meta_name = PyUnicode_InternFromString("_meta");
+    spool_front_name = PyUnicode_InternFromString("_front");
     return spool_seq_name != NULL && spool_epoch_name != NULL && spool_stored_name != NULL &&
-           spool_meta_name != NULL;
+           spool_meta_name != NULL && spool_front_name != NULL;
 }

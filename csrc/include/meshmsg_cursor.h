@@ -44,6 +44,12 @@ void mm_spool_cursor_inspect(mm_spool_cursor *cursor, mm_spool_cursor_info *out)
 /* What one is, without opening it.  MM_ENOENT; MM_EPROTO, MM_ENOTSUP: harmed, of another spool, or of a later
  * version. */
 int mm_spool_cursor_look(mm_spool *spool, const char *name, mm_spool_cursor_info *out);
+/* Of those that somebody has open, without waiting for the disk: how many there are, though only `cap` are written. */
+typedef struct mm_spool_cursor_lag {
+    uint64_t left;                                /* as of mm_spool_cursor_info */
+    char name[72];
+} mm_spool_cursor_lag;
+uint32_t mm_spool_cursors_left(mm_spool *spool, mm_spool_cursor_lag *out, uint32_t cap);
 int mm_spool_cursor_delete(mm_spool *spool, const char *name);     /* MM_ESTATE: it is open; MM_ENOENT */
 /* Their names, each with a newline behind it: how many octets, though only so many are written; or an error. */
 int64_t mm_spool_cursor_names(mm_spool *spool, char *out, size_t size);

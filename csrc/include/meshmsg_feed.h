@@ -55,6 +55,7 @@ typedef struct mm_group_info {
     uint64_t unacked, acked, redelivered;         /* members have them now; are done with them; given to another one */
     uint64_t unwanted;                            /* passed over, as nobody in it subscribed to them */
     uint64_t removed, harmed, expired, attempts;  /* that no member got: retention, harm; time is over; too often */
+    uint64_t refused;                             /* the socket takes no such */
     uint32_t members;
     char name[64];
 } mm_group_info;

@@ -100,10 +100,12 @@ void mm_spool_watch_close(mm_spool_watch *watch);
 /* Of one message that was read; until the next load, or the reader's close. */
 typedef struct mm_spool_message {
     uint64_t seq, time_us;
-    uint32_t epoch, frames, meta_size;
-    const uint8_t *meta, *data;                   /* data: all frames, end to end */
-    uint64_t size;
+    uint32_t epoch, frames, meta_size, sizes_size;
+    const uint8_t *meta, *sizes;                  /* sizes: for mm_spool_message_frames */
+    const uint8_t *first, *data;                  /* the first of several frames; the others, end to end */
+    uint64_t first_size, size;
 } mm_spool_message;
+void mm_spool_message_frames(const mm_spool_message *m, uint64_t *sizes);   /* of each of its frames */
 
 int mm_spool_reader_open(mm_spool *spool, uint64_t seq, mm_spool_reader **reader);   /* MM_ENOMEM */
 void mm_spool_reader_close(mm_spool_reader *reader);

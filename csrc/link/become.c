@@ -135,7 +135,7 @@ become_keep_peer(mmi_link *link)
     }
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
-    snprintf(link->features, sizeof link->features, "%s", peer.features);
+    mmi_text_copy(link->features, sizeof link->features, peer.features);
     if (become_keep_group(link, peer.group) != MM_OK) {
         return MM_ENOMEM;
     }

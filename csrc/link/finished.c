@@ -11,8 +11,9 @@ void
 mmi_finish_told(mmi_link *link)
 {
     mmi_socket *s = link->socket;
-    if (!mmi_socket_acks(s) || link->end_came) {
-        return; /* we have no use for it, or know it */
+    const mmi_proto_ops *peer = mmi_proto_find(link->pipe.peer_role);
+    if (!mmi_socket_acks(s) || peer == NULL || !peer->finishes || link->end_came) {
+        return; /* we have no use for it, it is not that peer's to say, or we know it */
     }
     link->end_came = true;
     if (link->dialer != NULL) {

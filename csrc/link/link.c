@@ -10,8 +10,6 @@
 #include "link/inside.h"
 #include "link/shield.h"
 
-#include <stdio.h>
-
 static _Atomic uint64_t link_last_id;   /* pipe ids are unique in the process */
 
 static void
@@ -31,7 +29,7 @@ link_init(mmi_link *link, mmi_socket *s, int stream, const char *address)
     link->pipe.ops = &mmi_link_pipe_ops;
     mmi_ring_init(&link->pipe.inbox, o->recv_queue_messages, o->recv_queue_bytes);
     mmi_ring_init(&link->pipe.outbox, o->send_queue_messages, o->send_queue_bytes);
-    snprintf(link->address, sizeof link->address, "%s", address);
+    mmi_text_copy(link->address, sizeof link->address, address);
 }
 
 int
@@ -66,7 +64,7 @@ mmi_link_open(mmi_socket *s, mmi_dialer *d, mmi_listener *l, int stream, bool pe
     const mmi_tran *tran = d != NULL ? d->tran : l->tran;
     link->marks = (tran->flags & MMI_TRAN_MARKS) != 0;
     link->shared = (tran->flags & MMI_TRAN_LENDS) != 0 && e->plat.lend != NULL;
-    snprintf(link->endpoint, sizeof link->endpoint, "%s", d != NULL ? d->text : l->text);
+    mmi_text_copy(link->endpoint, sizeof link->endpoint, d != NULL ? d->text : l->text);
     link->dialer = d;
     link->listener = l;
     mmi_list_push_back(&s->links, &link->node);

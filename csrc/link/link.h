@@ -246,6 +246,8 @@ int mmi_replay_place_at(mmi_link *link, uint64_t epoch, uint64_t number) MMI_WAR
 /* So many of those that it asked for are gone; and nothing more comes, as that is harmed. */
 void mmi_replay_tell_lost(mmi_link *link, const mmi_lost *lost);
 void mmi_replay_end_harmed(mmi_link *link, uint64_t first, uint64_t last);
+/* link/told.c.  A peer whose connection is about to end hears why; false: that cannot be said now. */
+bool mmi_link_say_why(mmi_link *link, const char *detail);
 static inline mmi_link *mmi_link_of_pipe(mmi_pipe *p) { return MMI_CONTAINER_OF(p, mmi_link, pipe); }
 
 /* link/finish.c: of a socket that sends nothing more.  Is all done that it accepted?  Then its peers

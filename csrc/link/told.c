@@ -167,3 +167,12 @@ mmi_link_breach(mmi_link *link, int reason, const char *detail)
     }
     mmi_link_refuse(link, reason, detail);
 }
+
+bool
+mmi_link_say_why(mmi_link *link, const char *detail)
+{
+    uint8_t frame[MMI_COMMAND_OVERHEAD + MMI_ERROR_TEXT_MAX];
+    bool between = !mmi_tx_is_writing(link) && link->msg_offset == 0 && link->sealed_left == 0;
+    return link->state == MMI_LINK_ACTIVE && link->features[0] != '\0' && between &&
+           mmi_link_control(link, frame, link->wire->put_error(frame, detail)) == MM_OK;
+}

@@ -221,7 +221,7 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
         return accept_send_keyed(back, lane, m);
     }
     mmi_ring *kept = mmi_levels_of(&back->kept, m);
-    int rc = mmi_back_flush(back);
+    int rc = mmi_levels_empty(&back->kept) ? MM_OK : mmi_back_flush(back);
     if (rc == MM_OK) {
         rc = mmi_back_queue(back, m);
     }

@@ -234,10 +234,24 @@ lb_find_next(mmi_lb *lb, const lb_wanted *w)
     return node != NULL ? node : lb_find(lb, &lb->full, w, &look);
 }
 
+/* The only pipe, if it has words for it and room, and is not held; else NULL. */
+static mmi_lb_node *
+lb_find_only(const mmi_lb *lb, const lb_wanted *w)
+{
+    mmi_lb_node *node = lb_node(lb->open.next);
+    bool fits = lb->pipe_count == 1 && !mmi_list_empty(&lb->open) && !node->held &&
+                mmi_ring_fits(&node->pipe->outbox, w->cost);
+    return fits && lb_speaks(node->pipe, w) ? node : NULL;
+}
+
 /* Whose turn it is, with room; NULL: nobody's. */
 static mmi_lb_node *
 lb_take_turn(mmi_lb *lb, const lb_wanted *w)
 {
+    mmi_lb_node *only = lb_find_only(lb, w);
+    if (only != NULL) {
+        return only;
+    }
     if (!mmi_list_empty(&lb->passed)) {
         lb_move_all(&lb->passed, &lb->open);
     }

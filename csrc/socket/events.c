@@ -7,13 +7,12 @@
  * once a second, each cause as an event of its own; what repeats is told at once, then at most each
  * MMI_EVENT_REPEATS_MS, when it happens.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "queue/backlog.h"
 #include "socket/group.h"
 
-enum { EVENTS_FIRST = 8 };
+enum { EVENTS_FIRST = 2 };   /* a socket with one connection has no more */
 static const uint64_t EVENT_NS_PER_MS = 1000000;
 static const uint64_t EVENT_DROPS_INTERVAL_NS = 1000000000;
 
@@ -85,9 +84,9 @@ mmi_socket_event(mmi_socket *s, int kind, int reason, uint64_t peer, uint64_t co
     event->kind = (uint32_t)kind;
     event->reason = reason;
     event->retry_ns = -1;
-    snprintf(event->endpoint, sizeof event->endpoint, "%s", endpoint != NULL ? endpoint : "");
-    snprintf(event->address, sizeof event->address, "%s", address != NULL ? address : "");
-    snprintf(event->detail, sizeof event->detail, "%s", detail != NULL ? detail : "");
+    mmi_text_copy(event->endpoint, sizeof event->endpoint, endpoint);
+    mmi_text_copy(event->address, sizeof event->address, address);
+    mmi_text_copy(event->detail, sizeof event->detail, detail);
     event_ring(s);
 }
 
@@ -154,7 +153,7 @@ mmi_socket_event_user(mmi_socket *s, const char *user_id)
     s = mmi_socket_home(s);
     mm_event *event = event_find(s, s->event_seq);
     if (event != NULL) {
-        snprintf(event->user_id, sizeof event->user_id, "%s", user_id);
+        mmi_text_copy(event->user_id, sizeof event->user_id, user_id);
     }
 }
 

@@ -136,6 +136,11 @@ uint8_t *mmi_spool_record_put(uint8_t *out, const mmi_spool_record *r);
 int64_t mmi_spool_record_get(const uint8_t *data, uint64_t size, mmi_spool_record *out);
 /* The sizes of its frames, of one that was read; there is room for them. */
 void mmi_spool_record_frames(const mmi_spool_record *r, uint64_t *sizes);
+/* Of one that was read: octets at sizes_at; and of the first of several frames, else 0. */
+uint64_t mmi_spool_record_sizes_size(const mmi_spool_record *r);
+uint64_t mmi_spool_record_first(const mmi_spool_record *r);
+/* The same as mmi_spool_record_frames, of varints that were read and checked, wherever they lie. */
+void mmi_spool_frame_sizes(const uint8_t *at, uint64_t at_size, uint32_t frames, uint64_t size, uint64_t *sizes);
 
 /* The records of a DATA or a SPARSE, one after another. */
 typedef struct mmi_spool_walk {

@@ -199,15 +199,36 @@ mmi_spool_record_get(const uint8_t *data, uint64_t size, mmi_spool_record *out)
     return (int64_t)(size - all.size + inner);
 }
 
-void
-mmi_spool_record_frames(const mmi_spool_record *r, uint64_t *sizes)
+uint64_t
+mmi_spool_record_sizes_size(const mmi_spool_record *r)
 {
-    rest in = { r->sizes_at, r->frames > 1 ? (uint64_t)(r->data - r->sizes_at) : 0 };
+    return r->frames > 1 ? (uint64_t)(r->data - r->sizes_at) : 0;
+}
+
+void
+mmi_spool_frame_sizes(const uint8_t *at, uint64_t at_size, uint32_t frames, uint64_t size,
+                      uint64_t *sizes)
+{
+    rest in = { at, at_size };
     uint64_t sum = 0;
-    for (uint32_t i = 0; i + 1 < r->frames; i++) {
+    for (uint32_t i = 0; i + 1 < frames; i++) {
         bool whole = rest_varint(&in, &sizes[i]);
         MMI_ASSERT(whole);   /* it was read before */
         sum += sizes[i];
     }
-    sizes[r->frames - 1] = r->size - sum;
+    sizes[frames - 1] = size - sum;
+}
+
+void
+mmi_spool_record_frames(const mmi_spool_record *r, uint64_t *sizes)
+{
+    mmi_spool_frame_sizes(r->sizes_at, mmi_spool_record_sizes_size(r), r->frames, r->size, sizes);
+}
+
+uint64_t
+mmi_spool_record_first(const mmi_spool_record *r)
+{
+    rest in = { r->sizes_at, mmi_spool_record_sizes_size(r) };
+    uint64_t size = 0;
+    return r->frames > 1 && rest_varint(&in, &size) ? size : 0;
 }

@@ -20,6 +20,7 @@ mmi_spool_invariants(const mmi_spool *s)
     MMI_ASSERT(s->file_count > 0 && s->bases[s->file_count - 1] == s->file.head.base_seq);
     MMI_ASSERT(s->file_count == 1 || s->bases[s->file_count - 2] < s->file.head.base_seq);
     MMI_ASSERT(s->busy || s->then_end == s->file.end);
+    MMI_ASSERT(s->synced_end <= s->file.end);
 }
 
 #ifdef MMI_CHECKED
@@ -153,6 +154,17 @@ log_take_spare(mmi_spool *s, mmi_spool_job *job, uint64_t now)
     s->wants_roll = false;
 }
 
+/* A large batch: more seems to come, and what is written now is synced with that.  The next job
+ * syncs at the latest, if it has nothing large.  A sync of room that was never written to costs
+ * about as much as it takes to write some MiB. */
+static bool
+log_defers(const mmi_spool *s)
+{
+    const uint64_t largest = s->opts.batch_bytes;
+    return s->writing.size >= largest / MMI_SPOOL_LARGE_PART &&
+           s->then_end - s->synced_end < largest * MMI_SPOOL_BATCHES_A_SYNC;
+}
+
 bool
 mmi_spool_take(mmi_spool *s, bool syncs, mmi_spool_job *job)
 {
@@ -168,8 +180,8 @@ mmi_spool_take(mmi_spool *s, bool syncs, mmi_spool_job *job)
     if (job->rolls || (s->wants_roll && s->spare >= 0)) {
         log_take_spare(s, job, now);
     }
-    job->syncs = (writes && s->opts.level == MMI_SPOOL_DISK) ||
-                 (syncs && (writes || s->durable_seq < s->written_seq));
+    bool unsynced = writes || s->durable_seq < s->written_seq;
+    job->syncs = unsynced && (syncs || (s->opts.level == MMI_SPOOL_DISK && !log_defers(s)));
     bool half =
         s->then_end > s->opts.file_bytes / 2 || log_here(s) + s->writing.count >= log_share(s) / 2;
     bool soon = s->wants_spare || s->wants_roll || (writes && (half || job->rolls));
@@ -277,6 +289,7 @@ mmi_spool_wrote(mmi_spool *s, mmi_spool_job *job)
         s->begun_us = job->batch.time_us;
     }
     s->file = job->file;
+    s->synced_end = job->syncs || job->rolls ? s->file.end : s->synced_end;
     s->written_seq += s->writing.count;
     s->durable_seq = job->durable_seq;
     s->noted_seq = job->notes ? job->durable_seq : s->noted_seq;

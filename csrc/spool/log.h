@@ -21,6 +21,9 @@ enum {
     MMI_SPOOL_FILE_DEFAULT = 64 * 1024 * 1024,   /* octets of a segment file */
     MMI_SPOOL_FILE_MIN = 64 * 1024,              /* octets */
     MMI_SPOOL_BATCH_DEFAULT = 4 * 1024 * 1024,   /* octets that wait, and are written at once */
+    MMI_SPOOL_BATCH_OS = 512 * 1024,             /* the same at the level "os": what a core's cache holds */
+    MMI_SPOOL_LARGE_PART = 4,                    /* of the largest batch: the sync of what is larger may wait */
+    MMI_SPOOL_BATCHES_A_SYNC = 4,                /* as many octets as the largest has, so often: no longer */
     MMI_SPOOL_BATCHES_A_FILE = 4,                /* at least, of the largest */
     MMI_SPOOL_FILES_A_LIMIT = 4,                 /* about as many share max_messages, so that some can go */
     MMI_SPOOL_RESERVE = 1024 * 1024,             /* octets of room for an opening on a full disk, at most */
@@ -83,6 +86,7 @@ typedef struct mmi_spool {
     uint64_t clean_seq;          /* below it no two messages have one key (spool/compact.h) */
     uint64_t begun_us;           /* when the first message of the last file was written; 0: it has none */
     uint64_t noted_seq, noted_us;   /* what its state says, and since when */
+    uint64_t synced_end;         /* of the last file: up to there all is durable */
     uint64_t then_end;           /* where the last file ends when what is being written is */
     bool cramped;                /* the last file has no room of its own: nothing more goes into it */
     bool busy;                   /* between take and wrote */
@@ -121,7 +125,8 @@ typedef struct mmi_spool_job {
     int rc;
 } mmi_spool_job;
 
-/* false: there is nothing to do.  syncs: also what was written before; else as its level says. */
+/* false: there is nothing to do.  syncs: also what was written before; else as its level says.  At "disk" that is with
+ * this job, or, if much is written, with one of the next: whoever takes one takes them until there is nothing to do. */
 bool mmi_spool_take(mmi_spool *s, bool syncs, mmi_spool_job *job);
 void mmi_spool_write(mmi_spool *s, mmi_spool_job *job);
 /* MM_OK: up to written_seq it is in the file, up to durable_seq on the disk.  MM_EIO: it failed. */

@@ -19,7 +19,8 @@ static bool
 open_opts_valid(mmi_spool_opts *o)
 {
     o->file_bytes = o->file_bytes > 0 ? o->file_bytes : MMI_SPOOL_FILE_DEFAULT;
-    o->batch_bytes = o->batch_bytes > 0 ? o->batch_bytes : MMI_SPOOL_BATCH_DEFAULT;
+    uint32_t batch = o->level == MMI_SPOOL_OS ? MMI_SPOOL_BATCH_OS : MMI_SPOOL_BATCH_DEFAULT;
+    o->batch_bytes = o->batch_bytes > 0 ? o->batch_bytes : batch;
     if (o->batch_bytes > o->file_bytes / MMI_SPOOL_BATCHES_A_FILE) {
         o->batch_bytes = (uint32_t)(o->file_bytes / MMI_SPOOL_BATCHES_A_FILE);
     }

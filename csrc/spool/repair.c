@@ -51,6 +51,7 @@ repair_use(mmi_spool *s, const mmi_spool_file *f, uint64_t next_seq, uint64_t ti
            uint64_t begun_us)
 {
     s->file = *f;
+    s->synced_end = f->end;
     s->begun_us = begun_us;
     s->clean_seq = s->clean_seq < f->head.base_seq ? s->clean_seq : f->head.base_seq;
     s->then_end = f->end;

@@ -31,14 +31,14 @@ mmi_spool_rows_unref(mmi_spool_rows *rows)
     if (atomic_fetch_sub_explicit(&rows->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    mmi_spool_texts *const texts[] = { &rows->data, &rows->key, &rows->meta, &rows->names,
-                                       &rows->values };
+    mmi_spool_texts *const texts[] = { &rows->data,  &rows->topic,  &rows->key,  &rows->meta,
+                                       &rows->names, &rows->values, &rows->sizes };
     for (size_t i = 0; i < MMI_COUNT_OF(texts); i++) {
         mmi_free(texts[i]->data);
         mmi_free(texts[i]->offset);
     }
-    void *const columns[] = { rows->seq, rows->time_us, rows->epoch, rows->key_valid,
-                              rows->headers };
+    void *const columns[] = { rows->seq,       rows->time_us,     rows->epoch,
+                              rows->key_valid, rows->topic_valid, rows->headers };
     for (size_t i = 0; i < MMI_COUNT_OF(columns); i++) {
         mmi_free(columns[i]);
     }
@@ -102,15 +102,20 @@ rows_room(mmi_spool_rows *rows, const mmi_spool_record *r)
                    rows_grow(&rows->time_us, cap, sizeof *rows->time_us) &&
                    rows_grow(&rows->epoch, cap, sizeof *rows->epoch) &&
                    rows_grow(&rows->headers, cap, sizeof *rows->headers) &&
-                   rows_grow(&rows->key_valid, cap / 8, 1);
+                   rows_grow(&rows->key_valid, cap / 8, 1) &&
+                   rows_grow(&rows->topic_valid, cap / 8, 1) &&
+                   rows_grow(&rows->topic.offset, cap, sizeof *rows->topic.offset) &&
+                   rows_grow(&rows->sizes.offset, cap, sizeof *rows->sizes.offset);
         if (!all) {
             return false;
         }
-        rows->cap = cap;
-        rows->headers[0] = 0;
+        rows->cap = rows->topic.offset_cap = rows->sizes.offset_cap = cap;
+        rows->headers[0] = rows->topic.offset[0] = rows->sizes.offset[0] = 0;
     }
     return rows_text_room(&rows->data, r->size) && rows_text_room(&rows->meta, r->meta_size) &&
-           rows_text_room(&rows->key, r->meta_size);
+           rows_text_room(&rows->key, r->meta_size) &&
+           (r->frames == 1 || (rows_text_room(&rows->topic, mmi_spool_record_first(r)) &&
+                               rows_text_room(&rows->sizes, mmi_spool_record_sizes_size(r))));
 }
 
 /* A header: the size of its name, the name, the value (base/meta.h). */
@@ -124,6 +129,28 @@ rows_header(mmi_spool_rows *rows, const uint8_t *item, uint32_t size)
     rows_text_put(&rows->names, item + 1, name);
     rows_text_put(&rows->values, item + 1 + name, value);
     return true;
+}
+
+/* Whether that row has one. */
+static void
+rows_valid(uint8_t *valid, uint32_t row, bool there)
+{
+    uint8_t *at = &valid[row / 8], bit = (uint8_t)(1 << row % 8);
+    *at = (uint8_t)(row % 8 == 0 ? 0 : *at);
+    *at = (uint8_t)(there ? *at | bit : *at);
+}
+
+/* Its frames: the first of several is its topic. */
+static void
+rows_frames(mmi_spool_rows *rows, const mmi_spool_record *r)
+{
+    const bool several = r->frames > 1;
+    uint64_t first = several ? mmi_spool_record_first(r) : 0;
+    rows_valid(rows->topic_valid, rows->count, several);
+    rows->topicless += !several;
+    rows_text_put(&rows->topic, r->data, first);
+    rows_text_put(&rows->data, r->data + first, r->size - first);
+    rows_text_put(&rows->sizes, r->sizes_at, several ? mmi_spool_record_sizes_size(r) : 0);
 }
 
 /* Its key and headers, of a meta that was checked. */
@@ -144,12 +171,17 @@ rows_meta(mmi_spool_rows *rows, const mmi_spool_record *r)
         }
         at += ROWS_ITEM_HEAD + size;
     }
-    uint8_t bit = (uint8_t)(1 << rows->count % 8), *valid = &rows->key_valid[rows->count / 8];
-    *valid = (uint8_t)(rows->count % 8 == 0 ? 0 : *valid);
-    *valid = (uint8_t)(key != NULL ? *valid | bit : *valid);
+    rows_valid(rows->key_valid, rows->count, key != NULL);
     rows->keyless += key == NULL;
     rows_text_put(&rows->key, key, key_size);
     return true;
+}
+
+/* What is counted of it: its frames and their sizes, and what goes with it. */
+static uint64_t
+rows_size(const mmi_spool_record *r)
+{
+    return r->size + r->meta_size + (r->frames > 1 ? mmi_spool_record_sizes_size(r) : 0);
 }
 
 static int
@@ -168,9 +200,9 @@ rows_put(mmi_spool_rows *rows, const mmi_spool_reader *reader, const mmi_spool_r
     rows->time_us[i] = (int64_t)reader->scan.batch.time_us;
     rows->epoch[i] = reader->scan.batch.epoch;
     rows_text_put(&rows->meta, r->meta, r->meta_size);
-    rows_text_put(&rows->data, r->data, r->size);
+    rows_frames(rows, r);
     rows->headers[i + 1] = (int32_t)rows->names.count;
-    rows->bytes += r->size + r->meta_size;
+    rows->bytes += rows_size(r);
     rows->count++;
     return MM_OK;
 }
@@ -192,7 +224,7 @@ mmi_spool_rows_take(mmi_spool_rows *rows, mmi_spool_reader *reader, uint64_t bel
         if (rc != 1) {
             return rc == 0 ? 1 : rc;
         }
-        bool over = rows->count > 0 && rows->bytes + record.size + record.meta_size > max_bytes;
+        bool over = rows->count > 0 && rows->bytes + rows_size(&record) > max_bytes;
         rc = over ? 0 : rows_put(rows, reader, &record, seq);
         if (over || rc != MM_OK) {
             reader->walk = walk;

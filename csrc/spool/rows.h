@@ -1,8 +1,9 @@
 /*
  * rows.h: messages of a spool as a table of columns, as Arrow lays it out.
  *
- *   seq, time, epoch: int64, microseconds since 1970 in UTC, int64; key: binary, null for none;
- *   headers: a list of (key: string, value: binary); data: binary
+ *   seq, time, epoch: int64, microseconds since 1970 in UTC, int64
+ *   topic: binary, the first of several frames, null for one; key: binary, null for none
+ *   headers: a list of (key: string, value: binary); data: binary, the other frames, end to end
  *
  * All of them may be null, as the interface says it, and none is unsigned: so a table is taken by Spark as it is.
  * Not here: which messages (spool/reader.h).
@@ -20,7 +21,7 @@
 #define MMI_SPOOL_ROWS_BYTES_MAX (UINT64_C(1) << 30)   /* octets of data and what goes with it; and a message */
 enum {
     MMI_SPOOL_ROWS_MAX = 16 * 1024 * 1024,             /* messages */
-    MMI_SPOOL_ROWS_FIELDS = 10,                        /* of the schema, with those of headers and the table itself */
+    MMI_SPOOL_ROWS_FIELDS = 11,                        /* of the schema, with those of headers and the table itself */
     MMI_SPOOL_ROWS_BUFFERS = 3
 };
 
@@ -34,11 +35,12 @@ typedef struct mmi_spool_texts {
 
 typedef struct mmi_spool_rows {
     atomic_uint refs;
-    uint32_t count, cap, keyless;
-    uint64_t bytes;              /* of data, and what goes with it */
+    uint32_t count, cap, keyless, topicless;
+    uint64_t bytes;              /* of frames, their sizes, and what goes with them */
     int64_t *seq, *time_us, *epoch;
-    uint8_t *key_valid;          /* a bit for each row */
-    mmi_spool_texts data, key, meta, names, values;
+    uint8_t *key_valid, *topic_valid;   /* a bit for each row */
+    mmi_spool_texts data, topic, key, meta, names, values;
+    mmi_spool_texts sizes;       /* of the frames of each but the last, as the record has them */
     int32_t *headers;            /* where those of each row begin, among names and values; one more than rows */
     const void *buffers[MMI_SPOOL_ROWS_FIELDS][MMI_SPOOL_ROWS_BUFFERS];   /* as spool/rows_arrow.c has them */
 } mmi_spool_rows;

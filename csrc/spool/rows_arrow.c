@@ -8,19 +8,32 @@
 
 #include "spool/rows.h"
 
-enum { ARROW_CHILDREN = 6, ARROW_NULLABLE = 2 };
+enum { ARROW_CHILDREN = 7, ARROW_NULLABLE = 2 };
 
 /* The fields, each in front of those that it consists of. */
-enum { F_TABLE, F_SEQ, F_TIME, F_EPOCH, F_KEY, F_HEADERS, F_HEADER, F_NAME, F_VALUE, F_DATA };
+enum {
+    F_TABLE,
+    F_SEQ,
+    F_TIME,
+    F_EPOCH,
+    F_TOPIC,
+    F_KEY,
+    F_HEADERS,
+    F_HEADER,
+    F_NAME,
+    F_VALUE,
+    F_DATA
+};
 static const struct {
     const char *name, *format;
     uint8_t buffers, children;
 } arrow_fields[] = {
-    [F_TABLE] = { "", "+s", 1, 6 },         [F_SEQ] = { "seq", "l", 2, 0 },
-    [F_TIME] = { "time", "tsu:UTC", 2, 0 }, [F_EPOCH] = { "epoch", "l", 2, 0 },
-    [F_KEY] = { "key", "z", 3, 0 },         [F_HEADERS] = { "headers", "+l", 2, 1 },
-    [F_HEADER] = { "element", "+s", 1, 2 }, [F_NAME] = { "key", "u", 3, 0 },
-    [F_VALUE] = { "value", "z", 3, 0 },     [F_DATA] = { "data", "z", 3, 0 },
+    [F_TABLE] = { "", "+s", 1, 7 },          [F_SEQ] = { "seq", "l", 2, 0 },
+    [F_TIME] = { "time", "tsu:UTC", 2, 0 },  [F_EPOCH] = { "epoch", "l", 2, 0 },
+    [F_TOPIC] = { "topic", "z", 3, 0 },      [F_KEY] = { "key", "z", 3, 0 },
+    [F_HEADERS] = { "headers", "+l", 2, 1 }, [F_HEADER] = { "element", "+s", 1, 2 },
+    [F_NAME] = { "key", "u", 3, 0 },         [F_VALUE] = { "value", "z", 3, 0 },
+    [F_DATA] = { "data", "z", 3, 0 },
 };
 _Static_assert(MMI_COUNT_OF(arrow_fields) == MMI_SPOOL_ROWS_FIELDS, "fields");
 
@@ -108,7 +121,9 @@ arrow_part_of(mmi_spool_rows *rows, size_t *f, mmi_arrow_array *out)
     arrow_part *part = mmi_alloc(sizeof *part);
     int rc = part != NULL ? MM_OK : MM_ENOMEM;
     *out = (mmi_arrow_array){ .length = header ? rows->names.count : rows->count,
-                              .null_count = own == F_KEY ? rows->keyless : 0,
+                              .null_count = own == F_KEY     ? rows->keyless
+                                            : own == F_TOPIC ? rows->topicless
+                                                             : 0,
                               .n_buffers = arrow_fields[own].buffers,
                               .buffers = rows->buffers[own],
                               .children = part != NULL ? part->children : NULL,
@@ -131,7 +146,8 @@ static void
 arrow_buffers(mmi_spool_rows *rows)
 {
     static const int32_t none[1];
-    const mmi_spool_texts *const texts[MMI_SPOOL_ROWS_FIELDS] = { [F_KEY] = &rows->key,
+    const mmi_spool_texts *const texts[MMI_SPOOL_ROWS_FIELDS] = { [F_TOPIC] = &rows->topic,
+                                                                  [F_KEY] = &rows->key,
                                                                   [F_NAME] = &rows->names,
                                                                   [F_VALUE] = &rows->values,
                                                                   [F_DATA] = &rows->data };
@@ -145,6 +161,7 @@ arrow_buffers(mmi_spool_rows *rows)
     rows->buffers[F_TIME][1] = rows->time_us;
     rows->buffers[F_EPOCH][1] = rows->epoch;
     rows->buffers[F_KEY][0] = rows->keyless > 0 ? rows->key_valid : NULL;
+    rows->buffers[F_TOPIC][0] = rows->topicless > 0 ? rows->topic_valid : NULL;
     rows->buffers[F_HEADERS][1] = rows->headers != NULL ? rows->headers : none;
 }
 

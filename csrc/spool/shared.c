@@ -10,7 +10,7 @@ bool
 mmi_spool_shared_lead(mmi_spool_shared *h, bool syncs)
 {
     mmi_spool_job job;
-    if (!mmi_spool_take(&h->spool, syncs, &job)) {
+    if (!mmi_spool_take(&h->spool, syncs || h->sync_waits > 0, &job)) {
         return false;
     }
     bool synced = job.syncs || job.rolls, begun = h->spool.begun_us > 0;
@@ -84,17 +84,18 @@ static int
 shared_wait(mmi_spool_shared *h, uint64_t seq, mmi_spool_level level, const mmi_spool_wait *wait,
             uint64_t slice_end)
 {
+    const bool syncs = level == MMI_SPOOL_DISK;
     int rc = MM_OK;
-    while (shared_kept(&h->spool, level) < seq) {
+    h->sync_waits += syncs;
+    while (shared_kept(&h->spool, level) < seq && (rc == MM_OK || h->spool.failed)) {
         if (h->spool.failed) {
-            return MM_EIO;
+            rc = MM_EIO;
+            break;
         }
-        if (rc != MM_OK) {
-            return rc;
-        }
-        rc = shared_step(h, level == MMI_SPOOL_DISK, wait, slice_end);
+        rc = shared_step(h, syncs, wait, slice_end);
     }
-    return MM_OK;
+    h->sync_waits -= syncs;
+    return shared_kept(&h->spool, level) < seq ? rc : MM_OK;
 }
 
 /* What was removed is done, whoever was not done with it. */

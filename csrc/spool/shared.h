@@ -68,6 +68,7 @@ typedef struct mmi_spool_shared {
     mmi_spool_overflow overflow;
     uint64_t sync_every_ns;              /* of the level "os" */
     uint64_t synced_ns;                  /* when it was last */
+    uint32_t sync_waits;                 /* threads that wait for the disk: no sync is put off */
     mmi_spool_counts counts;
     mmi_spool_watch *watches;            /* who is rung when something was written */
     void *thread;

@@ -94,7 +94,7 @@ cursors_settle(mmi_spool_shared *h, mmi_spool_cursor *c)
 /* Without the lock: it is opened, and begins there if it is new. */
 static int
 cursor_begin(mmi_spool_shared *h, mmi_spool_cursor *c, bool create, uint64_t start,
-             const mmi_cursor_spool *spool, uint64_t durable_seq)
+             const mmi_cursor_spool *spool)
 {
     uint64_t next = spool->last_seq + 1;
     int rc = mmi_cursor_open(&c->cursor, &h->files, h->dir, c->name, create, spool);
@@ -105,9 +105,12 @@ cursor_begin(mmi_spool_shared *h, mmi_spool_cursor *c, bool create, uint64_t sta
         start = start == MMI_SPOOL_LATEST ? next : spool->first_seq;
     }
     rc = start < spool->first_seq ? MM_ENOENT : start > next ? MM_EINVAL : MM_OK;
+    if (rc == MM_OK) { /* where it begins is on the disk as soon as it is there */
+        rc = mmi_spool_shared_wait(h, start - 1, MMI_SPOOL_DISK, &for_ever);
+    }
     if (rc == MM_OK) {
         mmi_cursor_seek(&c->cursor, start);
-        rc = mmi_cursor_save(&c->cursor, durable_seq);
+        rc = mmi_cursor_save(&c->cursor, start - 1);
     }
     if (rc != MM_OK) {
         mmi_cursor_close(&c->cursor);
@@ -132,9 +135,8 @@ cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
         return MM_ENOMEM;
     }
     const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool), h->spool.last_seq };
-    uint64_t durable_seq = h->spool.durable_seq;
     pthread_mutex_unlock(&h->lock);
-    int rc = cursor_begin(h, c, create, start, &spool, durable_seq);
+    int rc = cursor_begin(h, c, create, start, &spool);
     pthread_mutex_lock(&h->lock);
     if (rc != MM_OK) {
         cursors_forget(h, c);
@@ -316,6 +318,21 @@ mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cu
         mmi_cursor_close(&look);
     }
     return c == NULL ? rc : MM_OK;
+}
+
+void
+mmi_spool_shared_cursors_each(mmi_spool_shared *h,
+                              void (*tell)(void *arg, const char *name, uint64_t left), void *arg)
+{
+    pthread_mutex_lock(&h->lock);
+    for (const mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
+        mmi_spool_cursor_info info;
+        if (!c->moving) {
+            cursor_inspect(h, &c->cursor, c->failed, &info);
+            tell(arg, c->name, info.left);
+        }
+    }
+    pthread_mutex_unlock(&h->lock);
 }
 
 int

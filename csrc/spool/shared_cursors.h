@@ -88,6 +88,9 @@ void mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c, m
 /* The same of one that nobody need have open, without a change: what was removed and not done is still to be told of to
  * who opens it.  As mmi_cursor_look. */
 int mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cursor_info *out) MMI_WARN_UNUSED;
+/* Tells of those that somebody has open, and how many messages each has left, with the lock and without the disk. */
+void mmi_spool_shared_cursors_each(mmi_spool_shared *h, void (*tell)(void *arg, const char *name, uint64_t left),
+                                   void *arg);
 /* MM_ESTATE: somebody has it open; or as mmi_cursor_remove. */
 int mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name) MMI_WARN_UNUSED;
 

@@ -36,7 +36,8 @@ shared_run(void *arg)
     pthread_mutex_lock(&h->lock);
     while (!h->stop) {
         uint64_t now = mmi_thread_now_ns(), sync_at = shared_sync_at(h);
-        bool led = mmi_spool_shared_lead(h, now >= sync_at);
+        bool late = h->spool.opts.level != MMI_SPOOL_DISK && now >= sync_at; /* else take knows */
+        bool led = mmi_spool_shared_lead(h, late);
         bool swept = !h->stop && mmi_spool_sweep(h, now);
         if (!led && !swept && !h->stop) {
             bool busy = h->spool.busy;

@@ -85,9 +85,9 @@ slots_make(mmi_slots *s, uint8_t *both)
     return slots_put(s, 0, &(mmi_iov){ both, SLOTS * (size_t)MMI_SLOT }, 1);
 }
 
-/* What it holds is found, and is on the disk from then on. */
+/* What it holds is found, and is on the disk from then on.  *blank: it held nothing. */
 static int
-slots_find(mmi_slots *s, uint8_t *both, uint8_t *data, uint32_t *size)
+slots_find(mmi_slots *s, uint8_t *both, uint8_t *data, uint32_t *size, bool *blank)
 {
     const mmi_files *f = s->files;
     uint64_t numbers[SLOTS];
@@ -102,7 +102,8 @@ slots_find(mmi_slots *s, uint8_t *both, uint8_t *data, uint32_t *size)
     s->number = numbers[0] > numbers[1] ? numbers[0] : numbers[1];
     if (s->number == 0) {
         /* Nobody was told that anything is there before number 1 was on the disk; then comes 2. */
-        return slot_is_empty(both) ? slots_make(s, both) : MM_EPROTO;
+        *blank = slot_is_empty(both);
+        return *blank ? slots_make(s, both) : MM_EPROTO;
     }
     uint32_t other = 1 - slot_index(s->number);
     s->older = numbers[other] == 0 && !(s->number == 1 && slot_is_empty(both));
@@ -154,16 +155,20 @@ mmi_slots_open(mmi_slots *s, const mmi_files *files, int dir, const char *name, 
                uint8_t *data, uint32_t *size)
 {
     uint32_t flags = MMI_FILE_WRITE | (create ? MMI_FILE_CREATE : 0);
+    bool blank = false;
     *s = (mmi_slots){ .files = files, .file = -1 };
     uint8_t *both = mmi_alloc(SLOTS * (size_t)MMI_SLOT);   /* zeros, where the file is shorter */
     int rc = both != NULL ? files->open(files->self, dir, name, flags, &s->file) : MM_ENOMEM;
     if (rc == MM_OK) {
-        rc = slots_find(s, both, data, size);
+        rc = slots_find(s, both, data, size, &blank);
     } else {
         s->file = -1;
     }
     if (rc != MM_OK) {
         mmi_slots_close(s);
+    }
+    if (rc != MM_OK && create && blank) { /* as on a full disk: it is not one that is there */
+        (void)files->unlink(files->self, dir, name);
     }
     mmi_free(both);
     return rc;

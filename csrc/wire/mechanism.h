@@ -142,11 +142,11 @@ enum { MMI_MECHANISMS_CAP = 2 * MMI_MECHANISM_NAME_MAX + 2 };
 static inline void
 mmi_mechanism_names(const mmi_mechanism *outer, const mmi_mechanism *inner, char *out, size_t cap)
 {
-    bool both = outer != NULL && inner != NULL;
-    snprintf(out, cap, "%s%s%s", outer != NULL ? outer->name : "", both ? "+" : "",
-             inner != NULL   ? inner->name
-             : outer == NULL ? "NULL"
-                             : "");
+    if (outer == NULL || inner == NULL) {
+        mmi_text_copy(out, cap, outer != NULL ? outer->name : inner != NULL ? inner->name : "NULL");
+        return;
+    }
+    snprintf(out, cap, "%s+%s", outer->name, inner->name);
 }
 
 /* As it stands in a greeting, also of none. */

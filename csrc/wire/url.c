@@ -49,7 +49,9 @@ mmi_url_split(const char *text, mmi_url *out)
 const char *
 mmi_url_scheme(const mmi_url *u, char *out)
 {
-    snprintf(out, MMI_SCHEME_TEXT_CAP, "%s%s", u->outer ? MMI_URL_OUTER : "", u->scheme);
+    size_t outer = u->outer ? strlen(MMI_URL_OUTER) : 0;
+    memcpy(out, MMI_URL_OUTER, outer);
+    mmi_text_copy(out + outer, MMI_SCHEME_TEXT_CAP - outer, u->scheme);
     return out;
 }
 

@@ -77,6 +77,20 @@ spool_rig_open(spool_rig *r)
     return rc;
 }
 
+/* One job, if there is something to do. */
+static inline int
+spool_rig_job(spool_rig *r, bool syncs)
+{
+    mmi_spool_job job;
+    int rc = MM_OK;
+    if (mmi_spool_take(&r->spool, syncs, &job)) {
+        mmi_spool_write(&r->spool, &job);
+        rc = mmi_spool_wrote(&r->spool, &job);
+    }
+    r->durable = r->spool.durable_seq > r->durable ? r->spool.durable_seq : r->durable;
+    return rc;
+}
+
 /* What waits goes to the disk. */
 static inline int
 spool_rig_commit(spool_rig *r, bool syncs)

@@ -5,6 +5,7 @@
  */
 #include "base/arena.h"
 #include "check.h"
+#include "meshmsg_testing.h"
 #include "wire/framing.h"
 #include "wire/zmtp/reader.h"
 #include "wire/sp/reader.h"
@@ -315,6 +316,55 @@ test_an_arena_nobody_holds_is_used_again(void)
     mmi_arena_unref(NULL);
 }
 
+static void
+test_a_block_of_a_received_segment_that_needs_above_half_of_it_is_used_again(void)
+{
+    size_t half = (size_t)MMI_SEGMENT_IN_BLOCK / 2, head = sizeof(mmi_segment_in);
+    mmi_segment_in *first = mmi_segment_in_new(1, 1, half + 1 - head - 2 * sizeof(uint32_t));
+    CHECK_INT(first->pinned, MMI_SEGMENT_IN_BLOCK); /* what it keeps, not what is in it */
+    void *block = first;
+    mmi_msg_unref(&first->msg);
+    mmi_segment_in *second = mmi_segment_in_new(1, 1, MMI_SEGMENT_IN_BYTES);
+    CHECK(second == block);
+    CHECK(second->arena == NULL && second->first == 0 && second->first_frame == NULL);
+    memset(second->data, 1, MMI_SEGMENT_IN_BYTES); /* all of it is there, whatever the first took */
+    mmi_segment_in *third = mmi_segment_in_new(1, 1, half - head - 2 * sizeof(uint32_t));
+    CHECK_INT(third->pinned, half);
+    mmi_msg_unref(&third->msg);
+    mmi_msg_unref(&second->msg);
+}
+
+static void
+test_of_blocks_of_received_segments_a_few_are_kept(void)
+{
+    enum { HELD = 40, KEPT = 16 };
+    mmi_segment_in *held[HELD];
+    for (int i = 0; i < HELD; i++) {
+        held[i] = mmi_segment_in_new(1, 1, MMI_SEGMENT_IN_BYTES);
+    }
+    int64_t bytes, before = mm_test_alloc_live(&bytes);
+    for (int i = 0; i < HELD; i++) {
+        mmi_msg_unref(&held[i]->msg);
+    }
+    CHECK_INT(mm_test_alloc_live(&bytes) - before, KEPT - HELD);
+}
+
+static void
+test_what_is_larger_than_a_block_or_in_an_arena_has_its_own(void)
+{
+    mmi_segment_in *large = mmi_segment_in_new(1, 1, MMI_SEGMENT_IN_BLOCK);
+    CHECK(large->pinned > (size_t)MMI_SEGMENT_IN_BLOCK);
+    mmi_msg_unref(&large->msg);
+    mmi_arena *arena = mmi_arena_new();
+    uint32_t many =
+        MMI_SEGMENT_IN_BLOCK / sizeof(uint32_t) * 3 / 4; /* their numbers alone need it */
+    mmi_segment_in *over = mmi_segment_in_over(many, many, 0, arena, arena->data);
+    CHECK_INT(over->pinned, MMI_SEGMENT_IN_BLOCK + sizeof *arena);
+    mmi_msg_unref(&over->msg);
+    CHECK(!mmi_arena_shared(arena));
+    mmi_arena_unref(arena);
+}
+
 int
 main(void)
 {
@@ -331,5 +381,8 @@ main(void)
     RUN(test_without_memory_nothing_is_taken_from_an_arena);
     RUN(test_what_is_left_of_a_sifted_segment_does_not_pin_the_arena);
     RUN(test_an_arena_nobody_holds_is_used_again);
+    RUN(test_a_block_of_a_received_segment_that_needs_above_half_of_it_is_used_again);
+    RUN(test_of_blocks_of_received_segments_a_few_are_kept);
+    RUN(test_what_is_larger_than_a_block_or_in_an_arena_has_its_own);
     return 0;
 }

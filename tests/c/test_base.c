@@ -233,6 +233,23 @@ test_timers_of_one_time_all_come_out_and_edges_of_time_are_times(void)
     mmi_timers_fini(&t);
 }
 
+static void
+test_a_text_is_copied_whole_or_cut_to_fit_and_ends_there(void)
+{
+    char out[8];
+    memset(out, 'x', sizeof out);
+    mmi_text_copy(out, 4, "abc");
+    CHECK(memcmp(out, "abc\0xxxx", sizeof out) == 0);
+    mmi_text_copy(out, 4, "defg");
+    CHECK(memcmp(out, "def\0xxxx", sizeof out) == 0);
+    mmi_text_copy(out, 4, "");
+    CHECK(memcmp(out, "\0ef\0xxxx", sizeof out) == 0);
+    mmi_text_copy(out, 1, "abc");
+    CHECK(memcmp(out, "\0ef\0xxxx", sizeof out) == 0);
+    mmi_text_copy(out, 2, NULL);
+    CHECK(memcmp(out, "\0ef\0xxxx", sizeof out) == 0);
+}
+
 int
 main(void)
 {
@@ -245,5 +262,6 @@ main(void)
     RUN(test_a_ring_does_not_add_up_past_the_end_of_numbers);
     RUN(test_a_map_finds_its_way_round_keys_that_collide);
     RUN(test_timers_of_one_time_all_come_out_and_edges_of_time_are_times);
+    RUN(test_a_text_is_copied_whole_or_cut_to_fit_and_ends_there);
     return 0;
 }

@@ -193,7 +193,13 @@ test_bits_that_turn_make_it_older_or_none_and_never_ahead(void)
     CHECK(t.kept > 500 && t.older > 10 && t.harmed > 3);
 }
 
-/* The room of its file was taken when it was made. */
+static void
+count_each(void *arg, const mmi_entry *entry)
+{
+    *(uint32_t *)arg += entry->kind == MMI_ENTRY_FILE;
+}
+
+/* The room of its file was taken when it was made; of one that had no room nothing is left. */
 static void
 test_a_full_disk_stops_no_cursor(void)
 {
@@ -206,8 +212,11 @@ test_a_full_disk_stops_no_cursor(void)
         CHECK_INT(mmi_cursor_save(&c, NUMBERS), MM_OK);
     }
     mmi_cursor other;
+    uint32_t count = 0;
     CHECK_INT(cursor_open_of(&r, &other, "two", true, 1, NUMBERS), MM_ENOSPC);
     mmi_cursor_close(&other);
+    CHECK_INT(mmi_cursor_list(&r.files, r.dir, count_each, &count), 1);
+    CHECK_INT(count, 1);
     cursor_again(&r, &c);
     CHECK_INT(c.above, 200);
     mmi_cursor_close(&c);

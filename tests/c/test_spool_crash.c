@@ -17,7 +17,7 @@ enum {
 };
 
 typedef struct tally {
-    uint64_t torn, copied, rolled, failed, lost, unclean_made, kept;
+    uint64_t torn, copied, rolled, failed, lost, unclean_made, kept, deferred;
 } tally;
 
 /* Puts and writes until it is over, or cut off. */
@@ -32,6 +32,9 @@ live(spool_rig *r, tally *t)
         bool syncs = check_random(&r->seed) % 8 == 0;
         if (rc == MM_OK && check_random(&r->seed) % 3 == 0) {
             rc = spool_rig_commit(r, syncs);
+        } else if (rc == MM_OK && check_random(&r->seed) % 16 == 0) {
+            rc = spool_rig_job(r, false);
+            t->deferred += rc == MM_OK && r->spool.durable_seq < r->spool.written_seq;
         }
     }
     t->rolled += r->spool.file_count > files;
@@ -118,6 +121,7 @@ test_a_machine_that_stops_loses_nothing_that_was_durable(void)
 {
     tally t = many(MMI_SPOOL_DISK, &(mmi_disk_opts){ .writeback_ppm = 200000 }, true);
     CHECK(t.torn > 0 && t.copied > 0 && t.rolled > 0 && t.lost > 0 && t.kept > 0);
+    CHECK(t.deferred > 0);
 }
 
 static void

@@ -94,6 +94,15 @@ is_saved(threads_rig *r, mmi_spool_cursor *c, uint64_t floor)
     return cursor_info(r, c).saved_floor == floor;
 }
 
+static bool
+is_clean(threads_rig *r, mmi_spool_cursor *c, uint64_t limit)
+{
+    pthread_mutex_lock(&r->spool.lock);
+    bool clean = !mmi_cursor_dirty(&c->cursor, limit);
+    pthread_mutex_unlock(&r->spool.lock);
+    return clean;
+}
+
 /* Within about a second, by its own thread; a second change waits for as long again. */
 static void
 test_what_is_done_is_saved_by_itself(void)
@@ -123,11 +132,12 @@ test_a_save_by_itself_is_never_ahead_of_the_disk(void)
     r.opts.sync_every_ns = UINT64_C(1) << 60;
     threads_open(&r);
     put_some(&r, 5, true);
-    mmi_spool_cursor *c = cursor_of(&r, "one", MMI_SPOOL_LATEST);
+    mmi_spool_cursor *c = cursor_of(&r, "one", MMI_SPOOL_EARLIEST);
+    cursor_did(&r, c, 1, 5);
     CHECK_INT(cursor_info(&r, c).floor, 5);
+    AWAIT(is_clean(&r, c, 0)); /* until more is durable there is nothing to save */
     CHECK_INT(r.spool.spool.durable_seq, 0);
     CHECK_INT(cursor_info(&r, c).saved_floor, 0);
-    CHECK(!mmi_cursor_dirty(&c->cursor, 0)); /* until more is durable there is nothing to save */
     CHECK_INT(mmi_spool_shared_wait(&r.spool, 3, MMI_SPOOL_DISK, &PATIENTLY), MM_OK);
     AWAIT(is_saved(&r, c, 5));
     put_some(&r, 5, true);
@@ -140,6 +150,28 @@ test_a_save_by_itself_is_never_ahead_of_the_disk(void)
     cursor_closed(&r, c);
     CHECK_INT(r.spool.spool.durable_seq, 11);
     threads_free(&r);
+}
+
+/* Else a life that ends before the next sync would have it begin with the first one. */
+static void
+test_where_a_new_one_begins_is_on_the_disk_at_once(void)
+{
+    const uint64_t starts[] = { MMI_SPOOL_LATEST, 4 };
+    for (size_t i = 0; i < MMI_COUNT_OF(starts); i++) {
+        threads_rig r;
+        threads_prepare(&r, MMI_SPOOL_OS);
+        r.opts.sync_every_ns = UINT64_C(1) << 60;
+        threads_open(&r);
+        put_some(&r, 5, true);
+        CHECK_INT(r.spool.spool.durable_seq, 0);
+        mmi_spool_cursor *c = cursor_of(&r, "one", starts[i]);
+        CHECK(r.spool.spool.durable_seq >= cursor_info(&r, c).floor);
+        CHECK_INT(cursor_info(&r, c).floor, i == 0 ? 5 : 3);
+        CHECK_INT(cursor_info(&r, c).saved_floor, i == 0 ? 5 : 3);
+        CHECK(is_clean(&r, c, 5));
+        cursor_closed(&r, c);
+        threads_free(&r);
+    }
 }
 
 static void
@@ -351,6 +383,7 @@ main(void)
     RUN(test_only_what_can_be_seen_can_be_done_or_sought);
     RUN(test_what_is_done_is_saved_by_itself);
     RUN(test_a_save_by_itself_is_never_ahead_of_the_disk);
+    RUN(test_where_a_new_one_begins_is_on_the_disk_at_once);
     RUN(test_one_that_is_open_is_not_deleted);
     RUN(test_one_that_could_not_be_saved_is_done_for);
     RUN(test_those_that_are_taken_end_in_front_of_what_was_removed);

@@ -77,6 +77,89 @@ test_nothing_is_seen_before_it_is_durable(void)
     spool_rig_free(&r);
 }
 
+/* So many octets wait at least, and no batch is full. */
+static void
+put_octets(spool_rig *r, uint32_t octets)
+{
+    CHECK_INT(r->spool.pending.size, 0);
+    while (r->spool.pending.size < octets) {
+        CHECK_INT(spool_rig_put(r), MM_OK);
+    }
+}
+
+/* A batch that is small, or behind which nothing comes, is synced by its own job, or the next. */
+static void
+test_the_sync_of_a_large_batch_waits_for_what_is_next(void)
+{
+    spool_rig r;
+    uint64_t next;
+    spool_rig_new(&r, 4, &(mmi_disk_opts){ .capacity = 0 });
+    CHECK_INT(spool_rig_open(&r), MM_OK);
+    const uint32_t large = r.spool.opts.batch_bytes / MMI_SPOOL_LARGE_PART;
+    for (uint32_t small = 0; small < 2; small++) {
+        uint64_t before = r.spool.durable_seq;
+        put_octets(&r, large);
+        CHECK_INT(spool_rig_job(&r, false), MM_OK);
+        CHECK_INT(r.spool.written_seq, r.spool.last_seq);
+        CHECK_INT(r.spool.durable_seq, before);
+        CHECK_INT(spool_rig_read(&r, before + 1, &next), 0);
+        CHECK_INT(next, before + 1);   /* nobody sees it yet */
+        if (small == 1) {
+            CHECK_INT(spool_rig_put(&r), MM_OK);
+        }
+        CHECK_INT(spool_rig_job(&r, false), MM_OK);
+        check_all(&r, 1);
+        mmi_spool_job job;
+        CHECK(!mmi_spool_take(&r.spool, false, &job));
+    }
+    put_octets(&r, large);
+    CHECK_INT(spool_rig_job(&r, true), MM_OK);   /* somebody waits for it */
+    check_all(&r, 1);
+    spool_rig_free(&r);
+}
+
+static void
+test_the_syncs_of_many_large_batches_wait_for_so_much_at_most(void)
+{
+    enum { BATCH = MMI_SPOOL_FILE_MIN / 16 };
+    spool_rig r;
+    uint32_t deferred = 0, syncs = 0;
+    spool_rig_new(&r, 5, &(mmi_disk_opts){ .capacity = 0 });
+    r.opts.batch_bytes = BATCH;
+    CHECK_INT(spool_rig_open(&r), MM_OK);
+    for (uint32_t i = 0; i < 100; i++) {
+        put_octets(&r, BATCH / MMI_SPOOL_LARGE_PART);
+        CHECK_INT(spool_rig_job(&r, false), MM_OK);
+        CHECK(r.spool.file.end - r.spool.synced_end < BATCH * MMI_SPOOL_BATCHES_A_SYNC);
+        bool waits = r.spool.durable_seq < r.spool.written_seq;
+        deferred += waits;
+        syncs += !waits;
+    }
+    CHECK(deferred > 3 * syncs && syncs > 1);
+    CHECK(r.spool.file_count > 1);
+    CHECK_INT(spool_rig_commit(&r, false), MM_OK);
+    check_all(&r, 1);
+    spool_rig_free(&r);
+}
+
+static void
+test_a_batch_is_smaller_where_nothing_waits_for_the_disk(void)
+{
+    spool_rig r;
+    spool_rig_new(&r, 6, &(mmi_disk_opts){ .capacity = 0 });
+    r.opts.file_bytes = MMI_SPOOL_FILE_DEFAULT;
+    for (mmi_spool_level level = MMI_SPOOL_BUFFERED; level <= MMI_SPOOL_DISK; level++) {
+        r.opts.level = level;
+        CHECK_INT(spool_rig_open(&r), MM_OK);
+        CHECK_INT(r.spool.opts.batch_bytes, level == MMI_SPOOL_OS
+                                                ? (uint64_t)MMI_SPOOL_BATCH_OS
+                                                : (uint64_t)MMI_SPOOL_BATCH_DEFAULT);
+        CHECK_INT(mmi_spool_close(&r.spool), MM_OK);
+        r.open = false;
+    }
+    spool_rig_free(&r);
+}
+
 /* A batch, its file's head and the state's note are of one moment. */
 static void
 test_the_clock_is_read_once_a_job(void)
@@ -214,6 +297,9 @@ main(void)
 {
     RUN(test_what_is_put_is_read_again_in_every_life);
     RUN(test_nothing_is_seen_before_it_is_durable);
+    RUN(test_the_sync_of_a_large_batch_waits_for_what_is_next);
+    RUN(test_the_syncs_of_many_large_batches_wait_for_so_much_at_most);
+    RUN(test_a_batch_is_smaller_where_nothing_waits_for_the_disk);
     RUN(test_the_clock_is_read_once_a_job);
     RUN(test_a_second_one_is_told_who_has_it);
     RUN(test_files_go_that_have_nothing_above_a_number);

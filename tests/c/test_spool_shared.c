@@ -108,6 +108,59 @@ put_one(threads_rig *r, size_t size, const mmi_spool_wait *wait)
     return mmi_spool_shared_put(&r->spool, &record, 1, true, wait, &did);
 }
 
+/* Nobody waits for them: the spool's own thread syncs what was put off. */
+static void
+test_large_batches_get_to_the_disk_though_nobody_waits_for_them(void)
+{
+    static const uint8_t body[MMI_SPOOL_FILE_MIN / 10];
+    uint64_t size = sizeof body;
+    const mmi_spool_record record = { .frames = 1, .sizes = &size, .data = body, .size = size };
+    threads_rig r;
+    mmi_spool_did did;
+    threads_new(&r, MMI_SPOOL_DISK);
+    for (uint64_t i = 1; i <= 40; i++) {
+        CHECK_INT(mmi_spool_shared_put(&r.spool, &record, 1, false, &PATIENTLY, &did), MM_OK);
+        CHECK_INT(did.last, i);
+    }
+    CHECK_INT(mmi_spool_shared_follow(&r.spool, did.last - 1, &PATIENTLY), MM_OK);
+    threads_free(&r);
+}
+
+/* A thread that does not wait writes a large batch, while so many wait: is it synced at once? */
+static bool
+lead_synced(threads_rig *r, uint32_t sync_waits)
+{
+    static const uint8_t body[MMI_SPOOL_FILE_MIN / 10];
+    mmi_spool *s = &r->spool.spool;
+    uint64_t size = sizeof body, seq;
+    const mmi_spool_record record = { .frames = 1, .sizes = &size, .data = body, .size = size };
+    pthread_mutex_lock(&r->spool.lock);
+    while (s->busy || s->durable_seq < s->last_seq) {   /* what was put off before */
+        if (!mmi_spool_shared_lead(&r->spool, true)) {
+            mmi_thread_wait(&r->spool.done, &r->spool.lock, UINT64_MAX);
+        }
+    }
+    CHECK_INT(mmi_spool_put(s, &record, &seq), MM_OK);
+    r->spool.sync_waits += sync_waits;
+    CHECK(mmi_spool_shared_lead(&r->spool, false));
+    r->spool.sync_waits -= sync_waits;
+    bool synced = s->durable_seq == seq;
+    pthread_mutex_unlock(&r->spool.lock);
+    return synced;
+}
+
+static void
+test_no_sync_is_put_off_while_somebody_waits_for_one(void)
+{
+    threads_rig r;
+    threads_new(&r, MMI_SPOOL_DISK);
+    CHECK(!lead_synced(&r, 0));
+    CHECK(lead_synced(&r, 1));
+    CHECK_INT(put_one(&r, 1, &PATIENTLY), MM_OK);
+    CHECK_INT(r.spool.sync_waits, 0);
+    threads_free(&r);
+}
+
 static void *
 trim_run(void *arg)
 {
@@ -160,6 +213,8 @@ int
 main(void)
 {
     RUN(test_what_threads_put_is_there_and_followed);
+    RUN(test_large_batches_get_to_the_disk_though_nobody_waits_for_them);
+    RUN(test_no_sync_is_put_off_while_somebody_waits_for_one);
     RUN(test_who_finds_it_full_waits_is_told_or_others_go);
     return 0;
 }

@@ -78,6 +78,23 @@ def test_a_message_behind_the_end_ends_the_connection(octets: bytes) -> None:
             assert bytes(pull.recv(timeout=WAIT_S)) == b"good"
 
 
+def test_of_a_publisher_it_ends_no_member_of_a_group() -> None:
+    """It is a Push's to say: a member that acknowledges hears on."""
+    again = ref.command(b"AGAIN", struct.pack(">QQI", 1, 7, 1))
+    with (
+        mm.Sub(bind=of_its_own(), topics="", group="w") as sub,
+        RawPeer(sub.endpoint).shake(b"PUB", (b"X-Meshmsg", b"1 stop ack meta group")) as peer,
+    ):
+        peer.send(COUNT)
+        while not peer.frame()[1].startswith(b"\x03ACK"):
+            pass
+        peer.send(END + again + ref.message(b"behind"))
+        assert bytes(sub.recv(timeout=WAIT_S)) == b"behind"
+        assert (sub.stats().finished_peers, len(sub.peers())) == (0, 1)
+        with pytest.raises(mm.WouldBlockError):
+            sub.recv(timeout=0)
+
+
 def test_before_ready_it_ends_the_handshake() -> None:
     """As any other command does there."""
     with mm.Pull(bind=of_its_own()) as pull, RawPeer(pull.endpoint) as peer:

@@ -64,6 +64,7 @@ ROOMS = {
     "_binding": 1,
     "_dedupe": 2,
     "_events": 2,
+    "_mesh": 2,
     "_security": 2,
     "_spool": 2,
     "_socket": 3,
@@ -73,7 +74,8 @@ ROOMS = {
     "aio": 5,
     "testing": 5,
     "tracing": 5,
-    "_cli": 6,
+    "mesh": 6,
+    "_cli": 7,
 }
 """The folders below src/meshmsg and how high each stands."""
 EXTENSION = {"meshmsg._mm", "meshmsg._native"}

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import logging
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -229,7 +230,7 @@ def test_nothing_is_made_for_a_level_that_nobody_wants(
 
 def test_a_drop_is_told_with_its_socket_its_limits_and_its_peer() -> None:
     """As the options are set; of several messages the last one's peer."""
-    log = EventLog("Pub", {"send_queue_messages": 7, "send_queue_bytes": 100})
+    log = EventLog("Pub", SimpleNamespace(send_queue_messages=7, send_queue_bytes=100))
     log.judge(dataclasses.replace(UP, peer=5, endpoint="tcp://here", address="tcp://there:9"))
     full = dataclasses.replace(
         FAILED,

@@ -81,7 +81,8 @@ def test_snapshots_are_dicts_that_json_takes() -> None:
         stats = push.stats()
         plain = stats.as_dict()
         reasons = {f"closed_{reason.name.lower()}" for reason in mm.Reason if reason}
-        assert set(plain) == {*names_of(mm.Stats), "dropped", *reasons} - {"closed"}
+        made = {"dropped", "groups", "group_lag_max", *reasons}
+        assert set(plain) == {*names_of(mm.Stats), *made} - {"closed", "group_lag"}
         assert (plain["sent_messages"], plain["peers"], plain["closed_eof"]) == (1, 1, 0)
         peer = push.peers()[0]
         octets = {"identity": b"", "certificate": b""}

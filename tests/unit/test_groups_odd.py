@@ -305,6 +305,7 @@ def test_a_harmed_place_is_told_of_and_made_anew(world: World, tmp_path: Path) -
             words = feeding.told(pub, mm.EventKind.SPOOL_STOPPED)
             assert words.detail == "group w: its cursor is harmed, or of another spool"
             assert words.reason is mm.Reason.GROUP
+            told(sub, f"the peer refused: {words.detail}")
             sub.close()
         with pytest.raises(mm.SpoolCorruptError, match="'w' is harmed"):
             pub.seek_group("w", 1)
@@ -324,6 +325,7 @@ def test_there_are_as_many_groups_as_may_be(world: World, tmp_path: Path) -> Non
             pub.seek_group("more", "earliest")
         with member(world, pub, "more", **SOON) as sub:
             told(pub, "group more: there are as many as may be")
+            told(sub, "the peer refused: group more: there are as many as may be")
             pub.forget_group("g1")
             joined(pub, 1)
             wait_until(lambda: info(pub, "more").floor == 0 and len(pub.groups()) == 64)

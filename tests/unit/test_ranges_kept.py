@@ -128,7 +128,9 @@ def test_who_may_not_trim_is_told(tmp_path: Path, world: Ranged) -> None:
             remote.trim(last - 1)
         assert spool.info().first_seq == 1
         with mm.SpoolView(tmp_path / "s") as view:
-            remote = world.shown(view, trim=True)
+            with pytest.raises(mm.UsageError, match="a SpoolView, which trims nothing"):
+                world.server(view, trim=True)
+            remote = world.shown(view)
             for call in (lambda: remote.lease("a", 1, 1), lambda: remote.trim(1)):
                 with pytest.raises(mm.RefusedError, match="another process writes"):
                     call()

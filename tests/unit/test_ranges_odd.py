@@ -372,6 +372,7 @@ def test_an_answer_that_was_changed_on_its_way_is_told(
         ({"window_bytes": 100}, "window_bytes is 100"),
         ({"flight_bytes": 10}, "flight_bytes is 10"),
         ({"trim": 1}, "trim is 1; it is True or False"),
+        ({"bind": ()}, "bind has no endpoint"),
     ],
 )
 def test_wrong_options_of_a_server_are_told(

@@ -29,7 +29,7 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("Push", {"require": "ack"}, mm.UsageError, "has 'ack', which no peer can do; it is 'acks'"),
     ("Push", {"require": ""}, mm.UsageError, "has '', which no peer can do"),
     ("Push", {"require": ("headers", "stop")}, mm.UsageError, "has 'stop', which no peer"),
-    ("Push", {"require": b"headers"}, TypeError, "it is 'acks', 'headers' or a tuple of both"),
+    ("Push", {"require": b"headers"}, TypeError, "'replay', 'group', or a tuple of several"),
     ("Push", {"require": True}, TypeError, "require is True"),
     ("Push", {"require": ("headers", None)}, TypeError, "require is ('headers', None)"),
     ("Push", {"require": "acks"}, mm.UsageError, 'is for a Push with delivery="at_least_once"'),

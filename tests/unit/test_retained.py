@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -287,7 +288,7 @@ def test_the_log_says_what_was_not_retained_and_the_limit() -> None:
         for topic in ("a", "b"):
             pub.send(b"v", topic=topic)
         event = next(e for e in pub.events() if e.kind is mm.EventKind.NOT_RETAINED)
-    level, words = EventLog("Pub", {"retain_topics_max": 1}).judge(event)
+    level, words = EventLog("Pub", SimpleNamespace(retain_topics_max=1)).judge(event)
     assert level == logging.WARNING
     assert words == (
         "Pub NOT_RETAINED: 1 message not retained: no room for one topic more (retain_topics_max=1)"

@@ -181,8 +181,8 @@ def test_a_table_has_what_the_messages_have(tmp_path: Path) -> None:
         assert table.schema == pa.schema(
             [
                 *(("seq", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("epoch", pa.int64())),
-                *(("key", pa.binary()), ("headers", pa.list_(pa.field("element", header)))),
-                ("data", pa.binary()),
+                *(("topic", pa.binary()), ("key", pa.binary())),
+                *(("headers", pa.list_(pa.field("element", header))), ("data", pa.binary())),
             ]
         )
         assert all(table.schema.field(name).nullable for name in table.schema.names)

@@ -83,6 +83,33 @@ def test_a_copy_whose_state_is_newer_than_its_messages_is_told(tmp_path: Path, o
         small(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("durability", ["disk", "os", "buffered"])
+@pytest.mark.parametrize("last", ["META", "cursors", "segments"])
+def test_a_closed_spool_may_be_copied_in_any_order(
+    tmp_path: Path, durability: str, last: str
+) -> None:
+    """What is copied last is no newer than the rest: nobody writes."""
+    with small(tmp_path / "s", durability=durability) as spool, spool.cursor("c") as cursor:
+        for seq in range(1, 41):
+            spool.append(body(seq))
+        spool.trim(20)
+        first = spool.info().first_seq
+        cursor.done_up_to(30)
+    (tmp_path / "copy").mkdir()
+
+    def late(path: Path) -> bool:
+        return path.suffix == ".seg" if last == "segments" else path.name == last
+
+    for path in sorted((tmp_path / "s").iterdir(), key=late):
+        if path.is_dir():
+            shutil.copytree(path, tmp_path / "copy" / path.name)
+        else:
+            shutil.copyfile(path, tmp_path / "copy" / path.name)
+    with small(tmp_path / "copy", durability=durability) as copy:
+        assert bodies(copy) == [body(seq) for seq in range(first, 41)]
+        assert [(one.name, one.floor) for one in copy.cursors()] == [("c", 30)]
+
+
 def test_a_restored_copy_sends_what_was_not_acknowledged_by_its_name(tmp_path: Path) -> None:
     """What was acknowledged behind the copy comes again, with the name that it had."""
     world, seen = World(None), []

@@ -150,6 +150,17 @@ def test_where_a_new_one_begins(tmp_path: Path, start: Any, floor: int) -> None:
                 assert again.floor == floor
 
 
+@pytest.mark.parametrize("start", ["latest", 3])
+def test_where_a_new_one_begins_is_on_the_disk_as_it_is_there(tmp_path: Path, start: Any) -> None:
+    """At each level: a process that is killed then would have it begin with the first message."""
+    with small(tmp_path / "s", sync_every=1000) as spool:
+        put(spool, 5)
+        assert spool.info().durable_seq == 0
+        with spool.cursor("one", start=start) as cursor:
+            assert saved(tmp_path / "s/cursors/one")[1:] == (cursor.floor, set())
+            assert cursor.floor == (5 if start == "latest" else start - 1)
+
+
 def test_one_goes_back_and_forth_and_that_is_kept(tmp_path: Path) -> None:
     """`seek` is on the disk when it returns."""
     with small(tmp_path / "s") as spool:

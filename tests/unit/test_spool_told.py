@@ -85,12 +85,20 @@ def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyP
         )
         assert full.why_full(spool, "a cursor") == " on the disk, which has 12,288 bytes free"
         assert full.why_late(spool, "appending") == ""
+    with small(tmp_path / "b", overflow="block") as blocks:
+        assert full.why_late(blocks, "appending") == (
+            "; the disk has 12,288 bytes free, and a file takes 65,536 bytes"
+        )
+        assert full.why_late(blocks, "reading") == ""
+        monkeypatch.setattr(Found, "f_bavail", 16)
+        assert full.why_late(blocks, "appending") == ""
 
     def fail(path: str) -> Found:
         raise OSError(errno.EACCES, path)
 
     monkeypatch.setattr(os, "statvfs", fail)
     assert full.why_full(spool, "appending") == " on the disk"
+    assert full.why_late(blocks, "appending") == ""
 
 
 def test_a_receipt_of_a_spool_that_was_closed_says_so(world: World, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ FORMS = (
     "tls+tcp://host:port and sp+tls+tcp://host:port"
 )
 FRESH = "ipc://*"
-_LOOPBACK = r"localhost|127(\.\d{1,3}){3}|\[::1\]"
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 _TCP = ("tcp:", "sp+tcp:")
 
 
@@ -139,5 +139,6 @@ def address_error(code: int, doing: str, url: str, use: int, cause: str = "") ->
 def leaves_machine(url: str) -> bool:
     """Whether it is an endpoint of plain TCP, and none of loopback; names but "localhost" are not
     looked up."""
-    host = url.partition("://")[2].rpartition(":")[0]
-    return url.startswith(_TCP) and re.fullmatch(_LOOPBACK, host) is None
+    if not url.startswith(_TCP):
+        return False
+    return _LOOPBACK.fullmatch(url.partition("://")[2].rpartition(":")[0]) is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -319,6 +319,9 @@ class Stats(Record):
         dialers: Endpoints connected to, or tried, now.
         topics: Topics this Sub or XSub is subscribed to now.
         closed: Connections that ended or were never made, by Reason.
+        group_lag: By the name of a group, how many messages can be read and are not done now (Pub
+            with a spool); None: its cursor is harmed. It waits for no disk: of a group that nobody
+            was in since the Pub was opened it is what was found then, and what came since.
     """
 
     sent_messages: int
@@ -369,6 +372,7 @@ class Stats(Record):
     dialers: int
     topics: int
     closed: Mapping[Reason, int]
+    group_lag: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def dropped(self) -> int:
@@ -395,9 +399,12 @@ class Stats(Record):
         Returns:
             Always the same names: the fields, `dropped`, which is the sum of all drops, and in
             place of `closed` a counter for each reason: `closed_local`, `closed_eof`, ...
+            In place of `group_lag` it has `groups`, how many there are, and `group_lag_max`.
         """
         counts: dict[str, int] = {**plain(self), "dropped": self.dropped}
-        del counts["closed"]
+        del counts["closed"], counts["group_lag"]
+        counts["groups"] = len(self.group_lag)
+        counts["group_lag_max"] = max((lag or 0 for lag in self.group_lag.values()), default=0)
         reasons = list(Reason)[1:]
         return counts | {f"closed_{r.name.lower()}": self.closed.get(r, 0) for r in reasons}
 
@@ -424,10 +431,14 @@ def event_of(raw: Any) -> Event:
     )
 
 
-_STATS_SAME = tuple(name for name in Stats.__dataclass_fields__ if name != "closed")
+_STATS_SAME = tuple(
+    name for name in Stats.__dataclass_fields__ if name not in ("closed", "group_lag")
+)
 
 
-def stats_of(raw: Any, prefetched: int, prefetched_bytes: int) -> Stats:
+def stats_of(
+    raw: Any, prefetched: int, prefetched_bytes: int, group_lag: Mapping[str, int | None]
+) -> Stats:
     """Make a Stats of an mm_stats; what this side holds prefetched counts as queued, not
     received."""
     same = {name: int(getattr(raw, name)) for name in _STATS_SAME}
@@ -435,4 +446,5 @@ def stats_of(raw: Any, prefetched: int, prefetched_bytes: int) -> Stats:
     same["received_bytes"] -= prefetched_bytes
     same["queued_in_messages"] += prefetched
     same["queued_in_bytes"] += prefetched_bytes
-    return Stats(**same, closed={r: int(raw.closed[r]) for r in Reason if raw.closed[r]})
+    closed = {r: int(raw.closed[r]) for r in Reason if raw.closed[r]}
+    return Stats(**same, closed=closed, group_lag=group_lag)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import meshmsg
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import MeshError, ResourceError, UsageError
-from meshmsg._cli import doctor, lists, making, showing, spool_program
+from meshmsg._cli import doctor, lists, making, mesh_program, showing, spool_program
 from meshmsg._cli.certificates import DAYS
 from meshmsg._cli.codes import Code
 from meshmsg._security.curve import Curve
@@ -43,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
     """All commands."""
     top = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Keys for meshmsg, who may come in, why a connection works or not, and spools.",
+        description="Keys for meshmsg, who may come in, why a connection works or not, "
+        "spools, and nodes of a mesh.",
         epilog="docs/cli.md has examples and the exit codes.",
     )
     top.add_argument("--version", action="version", version=f"{PROGRAM} {meshmsg.__version__}")
@@ -54,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
     _add_doctor(commands)
     spool = commands.add_parser("spool", help="look at a spool, and take from it")
     spool_program.add(spool.add_subparsers(metavar="COMMAND", required=True))
+    mesh = commands.add_parser("mesh", help="ask a node of a mesh")
+    mesh_program.add(mesh.add_subparsers(metavar="COMMAND", required=True))
     return top
 
 

@@ -25,6 +25,9 @@ PARQUET = ".parquet"
 LINES = (".jsonl", ".ndjson", ".json")
 """Likewise, of JSON lines."""
 
+_WITH_TOPIC = 2
+"""Frames that a message has with a topic; what has more is told whole."""
+
 
 def _said(name: str, value: str | bytes) -> Told:
     text = value if isinstance(value, str) else text_of(value)
@@ -54,6 +57,10 @@ def row_of(one: SpoolMessage | SpoolGap) -> Told:
     for name, at in (("timestamp", one.timestamp), ("expires", one.expires)):
         if at is not None:
             row[name] = at
+    if len(one.frames) > 1:
+        row |= _said("topic", one.frames[0])
+    if len(one.frames) > _WITH_TOPIC:
+        row["frames_base64"] = [base64.b64encode(frame).decode() for frame in one.frames]
     return row | _said("body", bytes(one))
 
 

@@ -161,7 +161,8 @@ def line_of(one: SpoolMessage | SpoolGap) -> str:
     body = repr(bytes(one[: SHOWN + 1])) if text is None else printable(text[: SHOWN + 1])
     more = f"  ({len(one):,} bytes)" if len(body) > SHOWN else ""
     key = "" if one.key is None else f"  key {printable(one.key.decode('utf-8', 'replace'))}"
-    return f"{one.seq}{key}  {body[:SHOWN]}{more}"
+    topic = f"  topic {printable(one.frames[0].decode('utf-8', 'replace'))}" if one.topic else ""
+    return f"{one.seq}{topic}{key}  {body[:SHOWN]}{more}"
 
 
 def trim(path: str, remote: bool, seq: int) -> Told:

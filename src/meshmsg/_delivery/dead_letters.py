@@ -29,6 +29,8 @@ from meshmsg._spool.spool import Spool
 
 DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
 """Headers of a dead letter that was sent on: why, after how many attempts, and its `seq`."""
+ATTEMPTS_MAX = 2**31 - 1
+"""The highest `max_attempts`."""
 
 
 class DeadLetter(FullMessage):
@@ -163,9 +165,10 @@ def check_attempts(most: int | None) -> int:
     """Refuse what is no number of attempts; None is no limit, 0."""
     if most is None:
         return 0
-    top = 2**31
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most < top:
-        raise UsageError(f"max_attempts is {most!r}; it is a whole number from 1 on, or None")
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= ATTEMPTS_MAX:
+        raise UsageError(
+            f"max_attempts is {most!r}; it is a whole number from 1 to {ATTEMPTS_MAX:,}, or None"
+        )
     return most
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
+from meshmsg._delivery.group_lag import PREFIX
 from meshmsg._delivery.leases import Ack
 from meshmsg._socket.base import SocketBase
 from meshmsg._spool.cursor import (
@@ -31,8 +32,6 @@ NAME_MAX: int = lib.MM_GROUP_NAME_MAX
 """Characters of the name of a group."""
 GROUPS_MAX: int = lib.MM_GROUPS_MAX
 """Groups at a Pub."""
-PREFIX = "group."
-"""In front of the name of a group: the name of its cursor."""
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
@@ -53,6 +52,8 @@ class GroupInfo:
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
             `max_attempts` times.
+        refused: Messages that no member gets, as this Pub sends no such: they are over its
+            `message_size_max` or `frames_max`. In the spool they are there.
     """
 
     name: str
@@ -67,6 +68,7 @@ class GroupInfo:
     harmed: int
     expired: int
     attempts: int
+    refused: int
 
 
 _COUNTS = tuple(GroupInfo.__dataclass_fields__)[4:]
@@ -153,14 +155,20 @@ def _looked(spool: Spool, name: str) -> SpoolCursorInfo | None:
     return SpoolCursorInfo(name, int(out.floor), int(out.left))
 
 
+def places_of(spool: Spool) -> dict[str, SpoolCursorInfo]:
+    """Return the place of each group that the spool has; waits for the disk."""
+    return {
+        name[len(PREFIX) :]: info
+        for name in names_of(spool, lib.mm_spool_cursor_names)
+        if name.startswith(PREFIX) and (info := _looked(spool, name)) is not None
+    }
+
+
 def groups_of(published: Published) -> list[GroupInfo]:
     """List the groups; waits for the disk."""
     active = {one["name"]: one for one in published.feed.groups()}
-    kept = {
-        name[len(PREFIX) :]: info
-        for name in names_of(published.spool, lib.mm_spool_cursor_names)
-        if name.startswith(PREFIX) and (info := _looked(published.spool, name)) is not None
-    }
+    kept = places_of(published.spool)
+    published.lag.found(kept)
     found = []
     for name in sorted({*active, *kept}):
         counts = active.get(name, {})
@@ -201,6 +209,7 @@ def move_group(published: Published, name: str, start: Start) -> None:
             f"{doing}: there are {GROUPS_MAX} groups, as many as may be; forget_group makes room"
         )
     _raise_for(published, rc, name, doing)
+    published.lag.moved(name, _looked(spool, PREFIX + name))
 
 
 def drop_group(published: Published, name: str) -> None:
@@ -209,6 +218,7 @@ def drop_group(published: Published, name: str) -> None:
     if rc == lib.MM_ENOENT:
         raise SpoolError(f"{published.spool.path}: there is no group {name!r}", code=rc)
     _raise_for(published, rc, name, f"forgetting the group {name!r}")
+    published.lag.moved(name, None)
 
 
 def _raise_for(published: Published, rc: int, name: str, doing: str) -> None:

@@ -126,7 +126,9 @@ def check_priorities(levels: int) -> int:
 
 
 def check_delayed(messages: int | None, octets: int | None) -> dict[str, int]:
-    """Return what may wait to go later, as the core takes it; None is as of a queue, 0."""
+    """Return what may wait to go later, as the core takes it; None is as of a queue."""
+    if messages is None and octets is None:
+        return {}
     limits = {"delayed_messages": (messages, U32_MAX), "delayed_bytes": (octets, U64_MAX)}
     found = {}
     for name, (value, high) in limits.items():
@@ -142,11 +144,12 @@ def check_acked(
     acks: int, *, max_attempts: int | None, ack_timeout: float | None, levels: int
 ) -> None:
     """Refuse what only a Push takes whose messages are acknowledged."""
+    if acks or (max_attempts is None and ack_timeout is None and levels == 1):
+        return
     asked = {
         "max_attempts": max_attempts is not None,
         "ack_timeout": ack_timeout is not None,
         "priorities": levels != 1,
     }
-    name = next((name for name, given in asked.items() if given and not acks), "")
-    if name:
-        raise UsageError(f'{name} is for a Push with delivery="at_least_once"')
+    name = next(name for name, given in asked.items() if given)
+    raise UsageError(f'{name} is for a Push with delivery="at_least_once"')

@@ -24,6 +24,7 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._binding.note import MessageOptions, note_of
+from meshmsg._delivery.group_lag import GroupLag
 from meshmsg._delivery.pushing import PushOptions, push_opts
 from meshmsg._delivery.run_receipts import ReceiptsForm
 from meshmsg._roles.unsent import Taken
@@ -36,6 +37,7 @@ from meshmsg._spool.told import SpoolRecovery
 
 if TYPE_CHECKING:
     from meshmsg._socket.options import SocketOptions
+    from meshmsg._spool.cursor import SpoolCursorInfo
 
 IN_A_ROW = 256
 """Messages with receipts that an event loop puts at once."""
@@ -238,6 +240,11 @@ class Rows(Run):
 
 class Published(Spooled):
     """What a Pub has of its spool."""
+
+    def __init__(self, socket: SocketBase, given: Any, places: dict[str, SpoolCursorInfo]) -> None:
+        super().__init__(socket, given)
+        self.lag = GroupLag(self.spool, places)
+        """How far its groups are behind; `places`: where they were before it."""
 
     def plan_of(self, frames: Sequence[Data], topic: str | bytes, options: MessageOptions) -> Plan:
         """Return a message as it is put, with its topic in front, if it may be sent at all."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
 
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._events.log_records import give, record_of
@@ -72,10 +71,10 @@ class _Trouble:
 class EventLog:
     """What a socket's events become in the log."""
 
-    def __init__(self, name: str, limits: Mapping[str, int] | None = None) -> None:
+    def __init__(self, name: str, options: object = None) -> None:
         self._name = name
-        self._limits = limits or {}
-        """What the options that decide about drops are set to."""
+        self._options = options
+        """The mm_socket_opts of the socket, if known: with what decides about drops."""
         self._endpoint = ""
         """The first one of the socket that an event told of."""
         self._peers: dict[int, tuple[str, str]] = {}
@@ -167,7 +166,7 @@ class EventLog:
         return f"{self._name}{f' {endpoint}' if endpoint else ''} {event.kind.name}: {words}"
 
     def _with_limit(self, option: re.Match[str]) -> str:
-        limit = self._limits.get(option[0])
+        limit = getattr(self._options, option[0], None)
         return option[0] if limit is None else f"{option[0]}={limit}"
 
 

@@ -11,7 +11,7 @@ import logging
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -85,7 +85,7 @@ class Outlet:
         name: str,
         on_event: OnEvent | None,
         loop: AbstractEventLoop | None,
-        limits: Mapping[str, int] | None = None,
+        options: object = None,
     ) -> None:
         self.handle = 0
         self.told = False
@@ -102,7 +102,7 @@ class Outlet:
         """Whether dead letters wait for room where they go."""
         self._due_again = False
         """Whether the loop will try again, by its clock."""
-        self._log = EventLog(name, limits)
+        self._log = EventLog(name, options)
         self._log_seq = self._call_seq = 1
         self._lock = threading.RLock()
         self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()

@@ -97,7 +97,7 @@ class Asking:
 
     def octets(self, request: Request) -> bytes:
         """Return a request as it is sent: of the spool as it is known now."""
-        return request_octets(replace(request, uuid=self._uuid, epoch=self._epoch))
+        return request_octets(replace(request, uuid=self._uuid, epoch=self._known(request)))
 
     def info(self) -> Request:
         """Ask which spool it is, and which numbers it has."""
@@ -188,9 +188,10 @@ class Asking:
     def _wrong(self, request: Request, answer: Answer, data: bytes) -> MeshError | None:
         """Return what is raised for it; None: it was done, or cannot be now."""
         where, status = self.where, answer.status
-        other = self._uuid not in (ANY_UUID, answer.uuid) or answer.epoch < self._epoch
+        known = self._known(request)
+        other = self._uuid not in (ANY_UUID, answer.uuid) or answer.epoch < known
         if status == Status.CHANGED or other:
-            return self.changed(answer.uuid, answer.epoch)
+            return self.changed(answer, known)
         if status == Status.TRIMMED:
             return SpoolTrimmedError(
                 f"{where}: messages {request.a} to {answer.a - 1} were removed; {answer.a} is the "
@@ -210,16 +211,21 @@ class Asking:
             return SpoolError(f"{where}: the server says: {text}")
         return None
 
-    def changed(self, uuid: bytes, epoch: int) -> MeshError:
-        """Say that it is another spool, or that numbers of it were given again."""
-        here = f"{self.where}: it is the spool {uuid.hex()} in life {epoch}"
-        if self._uuid in (ANY_UUID, uuid):
-            here += f", and was in life {self._epoch}: a copy from before was put back"
+    def changed(self, answer: Answer, known: int) -> MeshError:
+        """Say that it is another spool, or an earlier life of it than the last that is known."""
+        uuid = answer.uuid.hex()
+        here = f"{self.where}: it is the spool {uuid} in life {answer.epoch}"
+        if self._uuid in (ANY_UUID, answer.uuid):
+            here += f", and was in life {known}: a copy from before was put back"
         else:
             here += f", and was to be {self._uuid.hex()}"
         return SpoolChangedError(
-            f"{here}; numbers of one mean nothing in the other", uuid=uuid.hex(), epoch=epoch
+            f"{here}; numbers of one mean nothing in the other", uuid=uuid, epoch=answer.epoch
         )
+
+    def _known(self, request: Request) -> int:
+        """Return the last life that is known, here or to whoever asks."""
+        return max(self._epoch, request.epoch)
 
 
 def info_of(answer: Answer) -> RemoteSpoolInfo:
@@ -272,11 +278,19 @@ class Range:
             raise self._asking.ahead(self._next, stable_seq)
         self._to, self.begun = stable_seq, True
 
+    def opening(self) -> Request:
+        """Ask where it ends."""
+        return self._told(self._asking.info())
+
     def request(self) -> Request | None:
         """Ask for what is next; None: nothing is."""
         if self._next >= self._to:
             return None
-        return self._asking.read(self._next, self._to, self._max_bytes)
+        return self._told(self._asking.read(self._next, self._to, self._max_bytes))
+
+    def _told(self, request: Request) -> Request:
+        """Say in which life its numbers were told: an earlier one is a copy from before."""
+        return request if self._epoch is None else replace(request, epoch=self._epoch)
 
     def batches(self, answer: Answer, data: bytes) -> Iterator[SpoolBatch]:
         """Go on behind an answer, and return its batches, to be made one after another."""

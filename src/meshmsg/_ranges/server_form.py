@@ -6,14 +6,17 @@ Not here: what it answers (answers.py), waiting (_sync/spool_server.py, aio/_spo
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
-from meshmsg._binding.errors import ClosedError, MeshError
+from meshmsg._binding.data import several
+from meshmsg._binding.errors import ClosedError, MeshError, UsageError
 from meshmsg._binding.message import Request
 from meshmsg._ranges.answers import WINDOWS_MAX, Answers, Limits, Load
 from meshmsg._ranges.form import ANSWER_MAX, BATCH_MAX, NotAsked
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import flag, whole
 from meshmsg._spool.held import Held
+from meshmsg._spool.view import SpoolView
 
 READERS = 64
 """Peers that are served at once, if nothing is said."""
@@ -55,7 +58,21 @@ def answers_of(spool: object, limits: Limits, trim: object) -> Answers:
             f"spool is {type(spool).__name__}; it is a Spool, or a SpoolView of one that another "
             "process writes"
         )
-    return Answers(spool, limits, trims=flag("trim", trim))
+    trims = flag("trim", trim)
+    if trims and isinstance(spool, SpoolView):
+        raise UsageError(
+            "trim is True, and spool is a SpoolView, which trims nothing: show the Spool itself, "
+            "in the process that writes it"
+        )
+    return Answers(spool, limits, trims=trims)
+
+
+def endpoints_of(bind: str | Iterable[str]) -> list[str]:
+    """Return where it is to listen; a server has no other way to say so."""
+    found = several(bind)
+    if not found:
+        raise UsageError("bind has no endpoint; a SpoolServer listens at one or more")
+    return found
 
 
 def options_of(limits: Limits, options: SocketOptions) -> SocketOptions:

@@ -130,7 +130,8 @@ class PushForm(Inbox[Message]):
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
-        check_spool(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        if spool is not None:
+            check_spool(spool, options, awaited=hasattr(type(self), "__aenter__"))
         self._spool_given = spool
         flags = delivery_flags(delivery, spooled=spool is not None)
         check_acked(flags, max_attempts=max_attempts, ack_timeout=ack_timeout, levels=priorities)

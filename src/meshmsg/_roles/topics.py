@@ -18,12 +18,12 @@ from meshmsg._binding.data import (
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import NUMBERED, TOPICAL, Message
 from meshmsg._delivery.dead_letters import check_attempts
-from meshmsg._delivery.grouped import check_member, join_group
+from meshmsg._delivery.grouped import check_member, join_group, places_of
 from meshmsg._delivery.leases import Ack, ack_flags, check_prefetch, leased_form
 from meshmsg._delivery.pushing import check_ack_timeout
 from meshmsg._delivery.replaying import ask_replay, replay_of
 from meshmsg._delivery.retaining import Retain, retain_flags, retain_numbers
-from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub
+from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub, spool_of
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
@@ -199,7 +199,8 @@ class PubForm(Inbox[Message]):
         **options: Unpack[SocketOptions],
     ) -> None:
         """Open the socket; what is taken and raised is said of its class."""
-        check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
+        if spool is not None:
+            check_spool_of_pub(spool, options, awaited=hasattr(type(self), "__aenter__"))
         numbers = {
             "max_attempts": check_attempts(max_attempts),
             "ack_timeout_ms": check_ack_timeout(ack_timeout),
@@ -216,7 +217,12 @@ class PubForm(Inbox[Message]):
     def _opened(self) -> None:
         super()._opened()
         if self._spool_given is not None:
-            self._spooled = Published(self, self._spool_given)
+            places = places_of(spool_of(self._spool_given))
+            self._spooled = Published(self, self._spool_given, places)
+
+    def _group_lag(self) -> dict[str, int | None]:
+        published: Published | None = self._spooled
+        return published.lag.now() if published is not None else {}
 
     def close(self) -> None:
         """Close the socket. Never blocks for its peers.

@@ -20,7 +20,6 @@ from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
 from meshmsg._binding.data import several
 from meshmsg._binding.errors import MeshError
 from meshmsg._events import event_thread
-from meshmsg._events.event_log import LIMITS
 from meshmsg._events.event_thread import check_on_event
 from meshmsg._events.log_records import give, record_of
 from meshmsg._events.outlet import Buries, Outlet
@@ -146,22 +145,22 @@ class SocketBase(NativeSocket, metaclass=Listed):
         self._guard = Guard(own, self._engine._security_of_sockets() if own is None else None)
         on_event = options.get("on_event")
         check_on_event(on_event, simulated=self._slice_ms == 0)
-        functions = {"on_event=": on_event, "dead_letter=": on_dead}
-        called = [name for name, function in functions.items() if function is not None]
-        loop = self._loop_of_events(called[0]) if called else None
-        limits = {name: int(getattr(opts, name)) for name in LIMITS}
-        self._outlet = Outlet(type(self).__name__, on_event, loop, limits)
+        called = "" if on_dead is None else "dead_letter="
+        called = called if on_event is None else "on_event="
+        loop = self._loop_of_events(called) if called else None
+        self._outlet = Outlet(type(self).__name__, on_event, loop, opts)
         self._outlet.on_dead = on_dead
         out = ffi.new("mm_handle *")
         try:
             rc = lib.mm_socket_open(self._engine._handle, self._role, opts, out)
             if rc == lib.MM_ECLOSED:
                 raise error_for(rc, f"opening a {type(self).__name__}: its engine was closed")
-            raise_for(rc, f"opening a {type(self).__name__}")
+            if rc < 0:
+                raise_for(rc, f"opening a {type(self).__name__}")
             self._handle = out[0]
             self._opened()
             _alive.add(self)
-            self._tell_events(needed=bool(called))
+            self._tell_events(needed=called != "")
             self._attach(bind, connect)
         except BaseException:  # of a signal's function, too, wherever it came
             self._handle = out[0]
@@ -235,6 +234,10 @@ class SocketBase(NativeSocket, metaclass=Listed):
     def _held(self) -> tuple[int, int]:
         """Tell how many messages and bytes were received and not taken yet."""
         return 0, 0
+
+    def _group_lag(self) -> dict[str, int | None]:
+        """Tell how far the groups of a Pub are behind."""
+        return {}
 
     def _log_events(self) -> None:
         """Log what is new, where no thread does: without a descriptor for it, or simulated."""

@@ -79,7 +79,8 @@ def note_connected(self: State, url: str, rc: int) -> None:
     """Note an endpoint that was connected to, or raise why it was not."""
     if rc == lib.MM_ENOTSUP:
         raise error_for(rc, f"{type(self).__name__} speaks no SP: {url}", address=url)
-    _check_url(self, rc, f"connecting {type(self).__name__} to {url}", url, lib.MM_USE_CONNECT)
+    if rc < 0:
+        _check_url(self, rc, f"connecting {type(self).__name__} to {url}", url, lib.MM_USE_CONNECT)
     self._connected.append(url)
     tell_exposed(self, url, binds=False)
 

@@ -30,6 +30,10 @@ class Inspected(State, Protocol):
         """Tell how many messages and bytes were received and not taken yet."""
         ...
 
+    def _group_lag(self) -> dict[str, int | None]:
+        """Tell how far the groups of a Pub are behind."""
+        ...
+
 
 @verb
 def peers(self: State) -> list[PeerInfo]:
@@ -62,7 +66,7 @@ def stats(self: Inspected) -> Stats:
     """
     out = ffi.new("mm_stats *")
     check(self, lib.mm_socket_stats(self._handle, out), "reading counters")
-    return stats_of(out, *self._held())
+    return stats_of(out, *self._held(), self._group_lag())
 
 
 @verb

@@ -70,9 +70,9 @@ OPTION_TEXTS: dict[str, str] = {
     "no_peer": 'What a send does when no peer is there: "block", "error" or "drop"; None is as '
     "overflow. Of Push, Dealer, Pair and (but for dropping) Req.",
     "require": 'What peers must be able to do, or they are refused: "headers", to take what goes '
-    'with a message (key, headers, times); "acks", of a Push with delivery="at_least_once"; or a '
-    'tuple of both; "replay", of a Sub with replay=, to publish from a spool; "group", of a Sub '
-    "with group=, to keep groups. None is nothing: "
+    'with a message (key, headers, times); "acks", of a Push with delivery="at_least_once"; '
+    '"replay", of a Sub with replay=, to publish from a spool; "group", of a Sub with group=, to '
+    "keep groups; or a tuple of several. None is nothing: "
     "who cannot gets messages without, or gives only what comes.",
     "insecure": "Allow binding outside loopback although nothing protects the connections.",
     "send_queue_messages": "Messages queued for a peer.",
@@ -267,7 +267,7 @@ def _no_peer(role: int, value: object) -> int:
 
 def _require_flags(role: int, require: object, asked: int) -> int:
     """Return the option bits; asked: those of the socket, which some of them need."""
-    known = "'acks', 'headers' or a tuple of both"
+    known = f"{', '.join(map(repr, _REQUIRE))}, or a tuple of several"
     names: Iterable[object] = () if require is None else (require,)
     if isinstance(require, Iterable) and not isinstance(require, str):
         names = require

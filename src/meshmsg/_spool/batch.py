@@ -33,8 +33,10 @@ class SpoolBatch:
 
     Takes part in Arrow's PyCapsule interface: `pyarrow.record_batch(batch)` is this memory, and
     polars and DuckDB read it from here. Its columns are `seq` (int64), `time` (when it was written:
-    microseconds, UTC), `epoch` (int64), `key` (binary, null for none), `headers` (a list of
-    `key`, a string, and `value`, binary) and `data` (binary). They have the types that Spark has,
+    microseconds, UTC), `epoch` (int64), `topic` (binary: the first of several frames, null where
+    there is one), `key` (binary, null for none), `headers` (a list of `key`, a string, and `value`,
+    binary) and `data` (binary: the body; of three frames and more all but the first, end to end).
+    They have the types that Spark has,
     so nothing is converted for it.
 
     Without any library for Arrow, `messages` gives its messages. Immutable, so it may be used by

@@ -58,8 +58,16 @@ def why_full(spool: Filled, doing: str) -> str:
 
 def why_late(spool: Filled, doing: str) -> str:
     """Return what may have kept a call that waits for room."""
-    has, limits = _of_limits(spool) if doing in PUTS and spool._blocks else ([], [])
-    return f"; it has {', '.join(has)}{_not_done(spool)}" if limits else ""
+    if doing not in PUTS or not spool._blocks:
+        return ""
+    has, limits = _of_limits(spool)
+    if limits:
+        return f"; it has {', '.join(has)}{_not_done(spool)}"
+    free = _free(spool.path)
+    if free is None or free >= spool._file_bytes:
+        return ""
+    file = counted(spool._file_bytes, "byte")
+    return f"; the disk has {counted(free, 'byte')} free, and a file takes {file}{_not_done(spool)}"
 
 
 def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:

@@ -11,16 +11,21 @@ from meshmsg._binding.note import NOTHING, Note, decode
 class SpoolMessage(bytes):
     """A message of a spool: its body, as bytes, and what went with it.
 
+    The body is the last of its `frames`, as of a `Message`.
+
     Attributes:
         seq: Its number in the spool, from 1 on; the same each time it is read.
-        epoch: In which life of the spool it was put, counted from 1 on. A number that was given
-            twice, as its first message was never durable, differs in this.
+        epoch: In which life of the spool it was put: 1 in the first, in each later one some number
+            that is higher. A number that was given twice, as its first message was never durable,
+            differs in this.
         stored: When it was written, in seconds since 1970.
     """
 
     seq: int
     epoch: int
     stored: float
+    _front: tuple[bytes, ...] = ()
+    """Its frames in front of the last."""
     _meta: bytes = b""
     _note: Note | None = None
 
@@ -28,6 +33,16 @@ class SpoolMessage(bytes):
         if self._note is None:
             self._note = decode(self._meta) if self._meta else NOTHING
         return self._note
+
+    @property
+    def frames(self) -> tuple[bytes, ...]:
+        """All its frames, as a socket sent them into the spool; the last is the body."""
+        return *self._front, bytes(self)
+
+    @property
+    def topic(self) -> str:
+        """What a Pub sent it under: the first of several frames; "" when it is a single one."""
+        return self._front[0].decode("utf-8", "surrogateescape") if self._front else ""
 
     @property
     def key(self) -> bytes | None:

@@ -19,7 +19,7 @@ class SpoolInfo:
 
     Attributes:
         uuid: Which spool it is, as 32 hexadecimal digits; new when a folder is made anew.
-        epoch: Counts its lives, from 1 on.
+        epoch: Of its life: 1 in the first, higher in each later one, not by 1.
         first_seq: The first number that is still there; one beyond `last_seq`: there is none.
         last_seq: The last number that was given; 0: none yet.
         written_seq: All up to it has the operating system.

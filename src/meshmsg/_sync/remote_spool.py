@@ -147,7 +147,8 @@ class RemoteSpool(RemoteForm):
             max_bytes: Of a batch, and of an answer, at most; or one batch of the spool, if that has
                 more.
             epoch: In which life they were told as durable (`info().epoch`), if that was before
-                this was opened: a message of a later one is SpoolChangedError.
+                this was opened: SpoolChangedError if a message is of a later one, or the spool is
+                in an earlier one.
 
         Returns:
             An iterator of batches as of `Spool.read`, all messages of the range one by one.
@@ -250,7 +251,7 @@ class RemoteSpool(RemoteForm):
 
     def _batches(self, reading: Range) -> Iterator[SpoolBatch]:
         if not reading.begun:
-            reading.begin(self.info().stable_seq)
+            reading.begin(self._do(reading.opening()).stable_seq)
         request = reading.request()
         answer, data = self._ask(request) if request is not None else (None, b"")
         while request is not None and answer is not None:

@@ -24,6 +24,7 @@ from meshmsg._ranges.server_form import (
     WINDOW_BYTES,
     answered,
     answers_of,
+    endpoints_of,
     limits_of,
     options_of,
     send,
@@ -63,7 +64,7 @@ class SpoolServer:
         spool: The spool, or a `SpoolView` of one that another process writes: that one can be read,
             and neither leased nor trimmed.
         bind: Endpoints to listen on, as of a Rep; outside loopback with `security=`.
-        trim: Whether who may connect may have it trimmed.
+        trim: Whether who may connect may have it trimmed; not of a view.
         readers: Peers that are served at once; others are told that it is busy.
         window_bytes: Bytes of an answer, whatever a reader asks for; or one batch of the spool, if
             that has more (4 MiB as a rule, a large message up to 64 MiB).
@@ -92,9 +93,11 @@ class SpoolServer:
         **options: Unpack[SocketOptions],
     ) -> None:
         limits = limits_of(readers, window_bytes, flight_bytes)
+        where = endpoints_of(bind)
         count = whole("threads", threads, 1, TASKS_MAX)
         self._answers = answers_of(spool, limits, trim)
-        self._rep = RangesRep(bind=bind, engine=engine, **options_of(limits, options))
+        own = options_of(limits, options)
+        self._rep = RangesRep(bind=where, engine=engine, **own)
         self._path = spool.path
         self._threads = [
             threading.Thread(

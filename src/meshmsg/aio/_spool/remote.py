@@ -148,7 +148,8 @@ class RemoteSpool(RemoteForm):
             max_bytes: Of a batch, and of an answer, at most; or one batch of the spool, if that has
                 more.
             epoch: In which life they were told as durable (`info().epoch`), if that was before
-                this was opened: a message of a later one is SpoolChangedError.
+                this was opened: SpoolChangedError if a message is of a later one, or the spool is
+                in an earlier one.
 
         Returns:
             An iterator of batches as of `Spool.read`, all messages of the range one by one.
@@ -250,7 +251,7 @@ class RemoteSpool(RemoteForm):
 
     async def _batches(self, reading: Range) -> AsyncGenerator[SpoolBatch, None]:
         if not reading.begun:
-            reading.begin((await self.info()).stable_seq)
+            reading.begin((await self._do(reading.opening())).stable_seq)
         request = reading.request()
         ahead = asyncio.ensure_future(self._ask(request)) if request is not None else None
         try:

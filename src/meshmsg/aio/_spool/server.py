@@ -24,6 +24,7 @@ from meshmsg._ranges.server_form import (
     WINDOW_BYTES,
     answered,
     answers_of,
+    endpoints_of,
     limits_of,
     options_of,
     send,
@@ -62,7 +63,7 @@ class SpoolServer:
     Args:
         spool: An asyncio `Spool`, or a `Spool` or a `SpoolView` of threads.
         bind: Endpoints to listen on, as of a Rep; outside loopback with `security=`.
-        trim: Whether who may connect may have it trimmed.
+        trim: Whether who may connect may have it trimmed; not of a view.
         readers: Peers that are served at once; others are told that it is busy.
         window_bytes: Bytes of an answer, whatever a reader asks for; or one batch of the spool, if
             that has more.
@@ -92,6 +93,7 @@ class SpoolServer:
         **options: Unpack[SocketOptions],
     ) -> None:
         limits = limits_of(readers, window_bytes, flight_bytes)
+        where = endpoints_of(bind)
         count = whole("tasks", tasks, 1, TASKS_MAX)
         try:
             loop = asyncio.get_running_loop()
@@ -99,7 +101,8 @@ class SpoolServer:
             raise UsageError("an asyncio SpoolServer is made while its event loop runs") from None
         inner = spool._spool if isinstance(spool, Spool) else spool
         self._answers = answers_of(inner, limits, trim)
-        self._rep = RangesRep(bind=bind, engine=engine, **options_of(limits, options))
+        own = options_of(limits, options)
+        self._rep = RangesRep(bind=where, engine=engine, **own)
         self._path = inner.path
         self._tasks = [loop.create_task(_serve(self._rep, self._answers)) for _ in range(count)]
 

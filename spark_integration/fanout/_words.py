@@ -1,0 +1,77 @@
+"""What a fan-out and its tasks say to each other: groups of items, and what became of them.
+
+All numbers big-endian.  A group is one record of the work queue:
+
+    count (4)  [id (8)  attempt (4)  size (4)] each  bodies
+
+and what a task says of it is one message:
+
+    count (4)  [id (8)  outcome (4)  size (4)] each  bodies
+
+Not here: who sends and waits (_task.py, _fanout.py).  Law: what is read is checked whole before any
+of it is believed: the sizes come to the message's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from itertools import accumulate
+from typing import NamedTuple
+
+GROUP_MAX = 1000
+"""Items of one group."""
+GROUP_BYTES = 1024 * 1024
+"""Bytes of a group of several; a larger item goes alone."""
+ITEM_BYTES_MAX = 63 * 1024 * 1024 - 32
+"""Bytes of an item, and of a result."""
+_COUNT = struct.Struct(">I")
+_ONE = struct.Struct(">QII")
+
+
+class Outcome(IntEnum):
+    """What became of an item at a task."""
+
+    DONE = 0
+    """The body is its result."""
+    FAILED = 1
+    """The function raised; the body says what, as UTF-8."""
+    RETURNED = 2
+    """Its worker before was lost with it: it is to go out again, alone, if it may."""
+    BEGUN = 3
+    """It is tried now, not for the first time."""
+
+
+class Part(NamedTuple):
+    """An item, or what became of one."""
+
+    id: int
+    number: int
+    """Which attempt it is, 1 the first time; or its `Outcome`."""
+    body: bytes
+
+
+def octets_of(parts: Sequence[Part]) -> bytes:
+    """Return a group, or what is said of one, as octets."""
+    heads = b"".join(_ONE.pack(part.id, part.number, len(part.body)) for part in parts)
+    return b"".join([_COUNT.pack(len(parts)), heads, *(part.body for part in parts)])
+
+
+def parts_of(octets: bytes, numbers: Iterable[int] | None = None) -> list[Part] | None:
+    """Return what is in it; None: it is malformed, or has a number that is none of those."""
+    if len(octets) < _COUNT.size:
+        return None
+    (count,) = _COUNT.unpack_from(octets)
+    start = _COUNT.size + count * _ONE.size
+    if not 1 <= count <= GROUP_MAX or len(octets) < start:
+        return None
+    heads = list(_ONE.iter_unpack(octets[_COUNT.size : start]))
+    ends = list(accumulate((size for _, _, size in heads), initial=start))
+    known = None if numbers is None else set(numbers)
+    if ends[-1] != len(octets) or (known is not None and any(n not in known for _, n, _ in heads)):
+        return None
+    return [
+        Part(item, number, octets[begin:end])
+        for (item, number, _), begin, end in zip(heads, ends, ends[1:], strict=False)
+    ]

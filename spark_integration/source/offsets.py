@@ -1,0 +1,208 @@
+"""Where a query is: offsets of Spark, limits of a batch, and its division into tasks.
+
+Not here: who is asked (watch.py). Law: pure. An offset is a number for each spool, which is that of
+the next message; the same offset is the same text.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from meshmsg import UsageError
+
+from .options import SEQ_MAX, UUID
+
+FORM = 1
+"""Of an offset, as it stands in a checkpoint."""
+
+
+class Place(NamedTuple):
+    """How far one spool is read."""
+
+    next: int
+    """The number of the next message."""
+    epoch: int
+    """The life of the spool in which what is below was told as durable."""
+
+
+Places = dict[str, Place]
+"""By the uuid of the spool."""
+
+
+class Shown(NamedTuple):
+    """What the endpoints of one spool said of it last."""
+
+    first: int
+    """The first number that is there."""
+    stable: int
+    """The one behind the last that is durable."""
+    epoch: int
+    endpoints: tuple[str, ...]
+
+
+class Span(NamedTuple):
+    """Messages of one spool: from a number to before another."""
+
+    uuid: str
+    epoch: int
+    first: int
+    end: int
+
+
+def to_json(places: Mapping[str, Place]) -> dict[str, Any]:
+    """Return an offset as Spark keeps it."""
+    sorted_places = {
+        uuid: {"epoch": places[uuid].epoch, "next": places[uuid].next} for uuid in sorted(places)
+    }
+    return {"p": sorted_places, "v": FORM}
+
+
+def from_json(offset: Mapping[str, Any]) -> Places:
+    """Return what stands in an offset.
+
+    Raises:
+        UsageError: It is of another source, or of a later version.
+    """
+    if not isinstance(offset, Mapping) or offset.get("v") != FORM:
+        raise UsageError(
+            f"the checkpoint has {str(offset)[:200]}, which is no offset of this version of the "
+            f"meshmsg source (v is {FORM})"
+        )
+    made: Places = {}
+    for uuid, one in offset.get("p", {}).items():
+        place = Place(one.get("next", 0), one.get("epoch", 0)) if isinstance(one, dict) else None
+        if not UUID.fullmatch(uuid) or place is None or not _numbers(place):
+            raise UsageError(f"the checkpoint has {one!r} for {uuid!r}, which is no place")
+        made[uuid] = place
+    return made
+
+
+def _numbers(place: Place) -> bool:
+    right = all(isinstance(n, int) and not isinstance(n, bool) for n in place)
+    return right and 0 < place.next <= SEQ_MAX and 0 <= place.epoch < 2**32
+
+
+def on(place: Place, shown: Shown) -> Place:
+    """Return the place behind what is durable; the same one if nothing came: an epoch alone is no
+    news, as each new text of an offset is a batch."""
+    return Place(shown.stable, shown.epoch) if shown.stable > place.next else place
+
+
+def _lag_of(start: Mapping[str, Place], end: Mapping[str, Place]) -> dict[str, int]:
+    return {
+        uuid: lag
+        for uuid in sorted(start)
+        if uuid in end and (lag := end[uuid].next - start[uuid].next) > 0
+    }
+
+
+def rows_between(start: Mapping[str, Place], end: Mapping[str, Place]) -> int:
+    """Return how many numbers are between two offsets."""
+    return sum(_lag_of(start, end).values())
+
+
+def limited(start: Places, end: Places, rows: int) -> Places:
+    """Return an end with at most so many numbers behind the start.
+
+    Each spool gets a share by how much it has, and one at least if the limit has one for each.
+    With a lower limit they take turns, told by how far all of them are.
+    """
+    behind = _lag_of(start, end)
+    total = sum(behind.values())
+    if total <= rows:
+        return end
+    names = list(behind)
+    shares = dict.fromkeys(names, 0)
+    if rows < len(names):
+        turn = sum(place.next for place in start.values())
+        for at in range(rows):
+            shares[names[(turn + at) % len(names)]] = 1
+    else:
+        left, more = rows - len(names), total - len(names)
+        for name in names:
+            shares[name] = 1 + (behind[name] - 1) * left // more
+        left = rows - sum(shares.values())
+        for name in names:  # what rounding left, less than one for each
+            if left > 0 and shares[name] < behind[name]:
+                shares[name] += 1
+                left -= 1
+    return _cut(start, end, shares)
+
+
+def limited_bytes(start: Places, end: Places, size: int, means: Mapping[str, float]) -> Places:
+    """Return an end with about so many bytes behind the start, and one message at least.
+
+    Args:
+        start: Where it begins.
+        end: Where it ends at most.
+        size: Bytes.
+        means: Of each spool the mean size of a message; where it is not known, 1.
+    """
+    behind = _lag_of(start, end)
+    total = sum(lag * max(means.get(uuid, 1.0), 1.0) for uuid, lag in behind.items())
+    if total <= size:
+        return end
+    shares = {uuid: int(lag * size / total) for uuid, lag in behind.items()}
+    if not any(shares.values()):
+        return limited(start, end, 1)
+    return _cut(start, end, shares)
+
+
+def _cut(start: Places, end: Places, shares: Mapping[str, int]) -> Places:
+    made = dict(end)
+    for uuid, share in shares.items():
+        whole = start[uuid].next + share >= end[uuid].next
+        if not whole and share == 0:
+            made[uuid] = start[uuid]
+        elif not whole:
+            made[uuid] = Place(start[uuid].next + share, end[uuid].epoch)
+    return made
+
+
+def spans(start: Places, end: Places) -> list[Span]:
+    """Return what is between two offsets. A spool that is not in the first begins at 1."""
+    found = []
+    for uuid in sorted(end):
+        first = start[uuid].next if uuid in start else 1
+        if end[uuid].next > first:
+            found.append(Span(uuid, end[uuid].epoch, first, end[uuid].next))
+    return found
+
+
+def split(
+    found: Sequence[Span], least: int, rows_max: Mapping[str, int] | None = None
+) -> list[Span]:
+    """Divide ranges into tasks.
+
+    Args:
+        found: Ranges, none of them empty.
+        least: So many tasks at least, if there are so many numbers.
+        rows_max: Of each spool, the numbers of a task at most.
+    """
+    parts = []
+    for span in found:
+        most = max((rows_max or {}).get(span.uuid, SEQ_MAX), 1)
+        parts.append(-(-(span.end - span.first) // most))
+    heap = [(-_share(span, n), at) for at, (span, n) in enumerate(zip(found, parts, strict=True))]
+    heapq.heapify(heap)
+    missing = least - sum(parts)
+    while missing > 0 and heap:
+        share, at = heapq.heappop(heap)
+        if share >= -1:
+            break  # the largest has one number
+        parts[at] += 1
+        missing -= 1
+        heapq.heappush(heap, (-_share(found[at], parts[at]), at))
+    made = []
+    for span, count in zip(found, parts, strict=True):
+        size = span.end - span.first
+        cuts = [span.first + size * at // count for at in range(count + 1)]
+        made += [span._replace(first=a, end=b) for a, b in pairwise(cuts) if b > a]
+    return made
+
+
+def _share(span: Span, count: int) -> int:
+    return -(-(span.end - span.first) // count)

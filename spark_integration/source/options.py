@@ -1,0 +1,318 @@
+"""The options of the source: read from text, checked, and refused when they are unknown.
+
+Not here: what is done with them. Law: no secret is an option, as options show in plans and logs:
+`security` is a path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from meshmsg import UsageError
+
+from .schema import COLUMNS, DEFAULT_COLUMNS, HEADERS, META
+
+SEQ_MAX = 2**63 - 1
+"""The largest number that an option can name."""
+TIMES_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
+"""Seconds of each unit of time."""
+SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+"""Bytes of each unit of size."""
+TTL_MAX_S = 7 * 86_400.0
+"""Seconds of a lease over the wire: a week."""
+TIMEOUT_MAX_S = 86_400.0
+"""Seconds that a query may wait for an answer."""
+BATCH_BYTES_MAX = 2**30
+"""Bytes of a record batch: what 32-bit offsets of Arrow can address, with room."""
+RETAIN_MAX = 10_000
+"""Ends of batches that are remembered."""
+PARTITIONS_MAX = 100_000
+"""Tasks of a batch."""
+ENDPOINTS_MAX = 1_000
+"""Endpoints of a source."""
+EARLIEST, LATEST = -2, -1
+"""What stands in JSON for the first message that is there, and for what comes from now on."""
+UUID = re.compile(r"[0-9a-f]{32}")
+
+Start = str | Mapping[str, int]
+"""`earliest`, `latest`, or a number for each uuid."""
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What a user asked for; times are seconds, sizes are bytes."""
+
+    endpoints: tuple[str, ...]
+    columns: tuple[str, ...]
+    starting: Start
+    ending: Start = "latest"
+    max_rows: int | None = None
+    max_bytes: int | None = None
+    min_rows: int | None = None
+    max_delay: float = 900.0
+    min_partitions: int = 1
+    partition_bytes: int | None = None
+    fail_on_loss: bool = True
+    compacted: bool = False
+    group: str | None = None
+    group_ttl: float = 86_400.0
+    retain: int = 1
+    offset_timeout: float = 10.0
+    fetch_timeout: float = 120.0
+    batch_bytes: int = 4 * 2**20
+    security: str | None = None
+    topic: str | None = None
+    live: bool = False
+    live_window: float = 1.0
+
+    @property
+    def needs_sizes(self) -> bool:
+        """Whether the mean size of messages has to be known."""
+        return self.max_bytes is not None or self.partition_bytes is not None
+
+
+def _text(name: str, value: str) -> str:
+    if not value.strip():
+        raise UsageError(f"option {name} is empty")
+    return value.strip()
+
+
+def _flag(name: str, value: str) -> bool:
+    word = value.strip().lower()
+    if word not in ("true", "false"):
+        raise UsageError(f"option {name} is {value!r}; it is true or false")
+    return word == "true"
+
+
+def _whole(least: int, most: int) -> Callable[[str, str], int]:
+    def parsed(name: str, value: str) -> int:
+        word = value.strip()
+        if not re.fullmatch(r"[0-9]{1,19}", word) or not least <= int(word) <= most:
+            raise UsageError(
+                f"option {name} is {value!r}; it is a whole number, {least:,} to {most:,}"
+            )
+        return int(word)
+
+    return parsed
+
+
+def _size(least: int, most: int) -> Callable[[str, str], int]:
+    def parsed(name: str, value: str) -> int:
+        found = re.fullmatch(r"([0-9]{1,19})\s*([kmg]?)b?", value.strip().lower())
+        size = int(found[1]) * SIZES[found[2]] if found else -1
+        if not least <= size <= most:
+            raise UsageError(
+                f"option {name} is {value!r}; it is bytes, such as 65536, 64k or 8m, "
+                f"{least:,} to {most:,}"
+            )
+        return size
+
+    return parsed
+
+
+def _time(most: float) -> Callable[[str, str], float]:
+    def parsed(name: str, value: str) -> float:
+        found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(ms|s|m|h|d|)", value.strip())
+        seconds = float(found[1]) * TIMES_S[found[2]] if found else -1.0
+        if not 0 < seconds <= most:
+            raise UsageError(
+                f"option {name} is {value!r}; it is a time such as 10, 500ms, 15m or 24h, above 0, "
+                f"to {most:,.0f} s"
+            )
+        return seconds
+
+    return parsed
+
+
+def _list(name: str, value: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in value.split(",") if part.strip())
+    if not found:
+        raise UsageError(f"option {name} is empty")
+    if len(set(found)) < len(found):
+        raise UsageError(f"option {name} is {value!r}; it names something twice")
+    return found
+
+
+def _endpoints(name: str, value: str) -> tuple[str, ...]:
+    found = _list(name, value)
+    if len(found) > ENDPOINTS_MAX:
+        raise UsageError(f"option {name} has {len(found):,}; there may be {ENDPOINTS_MAX:,}")
+    return found
+
+
+def _columns(name: str, value: str) -> tuple[str, ...]:
+    found = _list(name, value)
+    for column in found:
+        if column not in COLUMNS:
+            raise UsageError(
+                f"option {name} has {column!r}; the columns are {', '.join(COLUMNS)}"
+                + _near(column, COLUMNS)
+            )
+    return found
+
+
+def _places(name: str, value: str) -> Start:
+    word = value.strip()
+    if word.lower() in ("earliest", "latest"):
+        return word.lower()
+    try:
+        found = json.loads(word)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found:
+        raise UsageError(
+            f"option {name} is {value!r}; it is earliest, latest, or JSON such as "
+            '{"UUID OF A SPOOL": 17}, where -2 is earliest and -1 latest'
+        )
+    for uuid, seq in found.items():
+        if not UUID.fullmatch(uuid):
+            raise UsageError(f"option {name} has {uuid!r}; a spool has a uuid of 32 hex digits")
+        known = isinstance(seq, int) and not isinstance(seq, bool)
+        if not known or not (0 < seq <= SEQ_MAX or seq in (EARLIEST, LATEST)):
+            raise UsageError(
+                f"option {name} has {seq!r} for {uuid}; it is a number from 1 on, {EARLIEST} for "
+                f"earliest or {LATEST} for latest"
+            )
+    return found
+
+
+def _delivery(name: str, value: str) -> bool:
+    word = value.strip().lower().replace("-", "_")
+    if word not in ("at_least_once", "at_most_once"):
+        raise UsageError(f"option {name} is {value!r}; it is at_least_once or at_most_once")
+    return word == "at_most_once"
+
+
+@dataclass(frozen=True)
+class _Option:
+    """How it is read, where it is kept, and for which readers it is."""
+
+    read: Callable[[str, str], Any]
+    kept: str
+    readers: frozenset[str] = field(default=frozenset(("batch", "stream")))
+
+
+BATCH, STREAM, LIVE = (frozenset((word,)) for word in ("batch", "stream", "live"))
+_OPTIONS: dict[str, _Option] = {
+    "endpoints": _Option(_endpoints, "endpoints", BATCH | STREAM | LIVE),
+    "columns": _Option(_columns, "columns", BATCH | STREAM | LIVE),
+    "includeHeaders": _Option(_flag, "", BATCH | STREAM | LIVE),
+    "includeMeta": _Option(_flag, "", BATCH | STREAM | LIVE),
+    "startingOffsets": _Option(_places, "starting"),
+    "endingOffsets": _Option(_places, "ending", BATCH),
+    "maxOffsetsPerTrigger": _Option(_whole(1, SEQ_MAX), "max_rows", STREAM),
+    "maxBytesPerTrigger": _Option(_size(1, SEQ_MAX), "max_bytes", STREAM),
+    "minOffsetsPerTrigger": _Option(_whole(1, SEQ_MAX), "min_rows", STREAM),
+    "maxTriggerDelay": _Option(_time(TIMEOUT_MAX_S), "max_delay", STREAM),
+    "minPartitions": _Option(_whole(1, PARTITIONS_MAX), "min_partitions", BATCH | STREAM | LIVE),
+    "maxBytesPerPartition": _Option(_size(1, SEQ_MAX), "partition_bytes"),
+    "failOnDataLoss": _Option(_flag, "fail_on_loss"),
+    "compacted": _Option(_flag, "compacted"),
+    "groupId": _Option(_text, "group", STREAM),
+    "groupTtl": _Option(_time(TTL_MAX_S), "group_ttl", STREAM),
+    "retainBatches": _Option(_whole(0, RETAIN_MAX), "retain", STREAM),
+    "offsetTimeout": _Option(_time(TIMEOUT_MAX_S), "offset_timeout"),
+    "fetchTimeout": _Option(_time(TIMEOUT_MAX_S), "fetch_timeout"),
+    "batchBytes": _Option(_size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
+    "security": _Option(_text, "security", BATCH | STREAM | LIVE),
+    "topic": _Option(_text, "topic", BATCH | STREAM | LIVE),
+    "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
+    "liveWindow": _Option(_time(TIMEOUT_MAX_S), "live_window", LIVE),
+}
+OPTION_NAMES = tuple(_OPTIONS)
+"""All options of the source, as they are spelled."""
+_BY_WORD = {name.lower(): name for name in _OPTIONS}
+
+
+def _near(word: str, names: Iterable[str]) -> str:
+    lower = {name.lower(): name for name in names}
+    found = get_close_matches(word.lower(), list(lower), n=1)
+    return f"; did you mean {lower[found[0]]}?" if found else ""
+
+
+def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
+    """Return the options of a reader, checked.
+
+    Args:
+        given: What Spark hands over: text by name; case does not matter.
+        stream: Whether they are of `readStream`.
+
+    Raises:
+        UsageError: An option is unknown, of another kind of reader, or wrong.
+    """
+    named: dict[str, str] = {}
+    for word, value in given.items():
+        name = "endpoints" if word.lower() == "path" else _BY_WORD.get(word.lower())
+        if name is None:
+            raise UsageError(
+                f"option {word} is none of the meshmsg source" + _near(word, OPTION_NAMES)
+            )
+        named[name] = value
+    live = "delivery" in named and _delivery("delivery", named["delivery"])
+    if live and not stream:
+        raise UsageError('delivery="at_most_once" is of readStream only: nothing is read twice')
+    kind = "live" if live else "stream" if stream else "batch"
+    found: dict[str, Any] = {"starting": "latest" if stream else "earliest"}
+    flags = {"includeHeaders": False, "includeMeta": False}
+    for name, value in named.items():
+        option = _OPTIONS[name]
+        if kind not in option.readers:
+            raise UsageError(f"option {name} is not one of {_KINDS[kind]}")
+        read = option.read(name, value)
+        if option.kept:
+            found[option.kept] = read
+        else:
+            flags[name] = read
+    if "endpoints" not in found:
+        raise UsageError(
+            "option endpoints is missing: where the spools are shown, such as tcp://10.0.0.5:5570"
+        )
+    found["columns"] = _with(found.get("columns"), flags)
+    options = SourceOptions(**found)
+    _together(options)
+    return options
+
+
+def columns_asked(given: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that options ask for; others are looked at by the reader.
+
+    Raises:
+        UsageError: One of them is wrong.
+    """
+    named = {_BY_WORD.get(word.lower(), ""): value for word, value in given.items()}
+    flags = {
+        name: _flag(name, named.get(name, "false")) for name in ("includeHeaders", "includeMeta")
+    }
+    columns = _columns("columns", named["columns"]) if "columns" in named else None
+    return _with(columns, flags)
+
+
+_KINDS = {
+    "batch": "spark.read",
+    "stream": "readStream",
+    "live": 'delivery="at_most_once", which reads nothing twice',
+}
+
+
+def _with(columns: tuple[str, ...] | None, flags: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return the columns, with those that flags ask for."""
+    made = list(DEFAULT_COLUMNS if columns is None else columns)
+    for flag, column in (("includeHeaders", HEADERS), ("includeMeta", META)):
+        if flags[flag] and column not in made:
+            made.append(column)
+    return tuple(made)
+
+
+def _together(options: SourceOptions) -> None:
+    """Raise if what each may be, both cannot."""
+    least, most = options.min_rows, options.max_rows
+    if least is not None and most is not None and least > most:
+        raise UsageError(
+            f"minOffsetsPerTrigger is {least:,} and maxOffsetsPerTrigger is {most:,}: the first is "
+            "not above the second"
+        )

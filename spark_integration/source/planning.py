@@ -1,0 +1,310 @@
+"""What is read next: offsets and tasks of a query, planned from what the spools say.
+
+Not here: who asks the spools (watch.py), Spark's names for it (readers.py). Law: an offset never
+goes back; nothing that is not durable is offered; a range that was planned once is planned the
+same again. Time is an argument.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import meshmsg as mm
+
+from .offsets import (
+    Place,
+    Places,
+    Shown,
+    Span,
+    from_json,
+    limited,
+    limited_bytes,
+    on,
+    rows_between,
+    spans,
+    split,
+    to_json,
+)
+from .options import EARLIEST, LATEST, SourceOptions, Start
+from .reading import RangePartition
+from .watch import Watch
+
+LOG = logging.getLogger("meshmsg")
+
+
+class Planner:
+    """Plans one query, or one batch read."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        watch: Callable[[SourceOptions], Any] = Watch,
+    ) -> None:
+        self._options, self._clock, self._open = options, clock, watch
+        self._watching: Any = None
+        self._initial: Places | None = None
+        self._target: dict[str, Shown] | None = None
+        self._last: Places = {}
+        self._ends: deque[Places] = deque(maxlen=options.retain + 1)
+        self._held = False
+        self._began = clock()
+        self._behind: dict[str, float] = {}
+        self._told = ""
+
+    def initial(self) -> dict[str, Any]:
+        """Return where a new query begins; the same each time it is asked.
+
+        Raises:
+            TimedOutError: No endpoint answered within `offsetTimeout`.
+            UsageError, SpoolAheadError: `startingOffsets` names what is not there.
+        """
+        if self._initial is None:
+            self._initial = places_of(
+                "startingOffsets", self._options.starting, self._heard(everybody=False)
+            )
+        return to_json(self._initial)
+
+    def latest(
+        self,
+        start: Mapping[str, Any],
+        *,
+        rows: int | None = None,
+        size: int | None = None,
+        least: int | None = None,
+    ) -> dict[str, Any]:
+        """Return where the next batch ends.
+
+        Args:
+            start: The offset where it begins.
+            rows: So many numbers at most.
+            size: About so many bytes at most.
+            least: Wait for so many numbers, up to `maxTriggerDelay` since the last batch.
+
+        Raises:
+            SpoolTrimmedError: What is next was removed, and `failOnDataLoss` is true.
+            SpoolChangedError: A copy from before was put back, or a spool is gone.
+        """
+        places = from_json(start)
+        self._hold(places)
+        shown = self._watch.ask() if self._target is None else self._target
+        self._tell()
+        self._check(places, shown)
+        ahead = {
+            uuid: on(place, shown[uuid]) if uuid in shown else place
+            for uuid, place in places.items()
+        }
+        self._last = ahead
+        joined = {
+            uuid: Place(one.first, one.epoch) for uuid, one in shown.items() if uuid not in places
+        }
+        if least is not None and self._target is None and self._early(places, ahead, least):
+            return to_json({**places, **joined})
+        if rows is not None:
+            ahead = limited(places, ahead, rows)
+        if size is not None:
+            ahead = limited_bytes(places, ahead, size, self._watch.means())
+        if ahead != places:
+            self._began = self._clock()
+        return to_json({**ahead, **joined})
+
+    def latest_of_all(self) -> dict[str, Any]:
+        """Return where all that is there ends, of Spark that does not say where a batch begins.
+
+        Raises:
+            TimedOutError: An endpoint has never answered: what was read of it is not known.
+        """
+        shown = self._watch.ask(patient=bool(self._watch.unheard()))
+        if unheard := self._watch.unheard():
+            raise _silent(unheard, "Spark before 4.2 needs all endpoints as a query begins")
+        self._last = {
+            **self._last,
+            **{
+                uuid: on(self._last.get(uuid, Place(1, one.epoch)), one)
+                for uuid, one in shown.items()
+            },
+        }
+        return to_json(self._last)
+
+    def report(self) -> dict[str, Any] | None:
+        """Return where all that is there ends, as it was said last; None: nothing was."""
+        shown = self._watch.last()
+        found = {uuid: Place(one.stable, one.epoch) for uuid, one in shown.items()}
+        return to_json({**self._last, **found}) if found else None
+
+    def prepare(self) -> None:
+        """What is there now is all that is read.
+
+        Raises:
+            TimedOutError: No endpoint answered within `offsetTimeout`.
+        """
+        self._target = self._heard(everybody=False)
+
+    def tasks(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[RangePartition]:
+        """Return the tasks that read from one offset to another.
+
+        Raises:
+            TimedOutError: No endpoint shows a spool of them, within `offsetTimeout`.
+        """
+        places = from_json(start)
+        self._hold(places)
+        found = spans(places, from_json(end))
+        return self._partitions(found) if found else []
+
+    def all(self) -> list[RangePartition]:
+        """Return the tasks of a batch read, and ask no more.
+
+        Raises:
+            TimedOutError: An endpoint did not answer within `offsetTimeout`.
+            UsageError, SpoolAheadError: An option names what is not there.
+            SpoolTrimmedError: What is first was removed, and `failOnDataLoss` is true.
+        """
+        try:
+            shown = self._heard(everybody=True)
+            start = places_of("startingOffsets", self._options.starting, shown)
+            end = places_of("endingOffsets", self._options.ending, shown)
+            self._check(start, shown)
+            return self._partitions(spans(start, end))
+        finally:
+            self.close()
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """Spark needs nothing below an offset any more: the group trims, some batches later."""
+        self._ends.append(from_json(end))
+        if len(self._ends) > self._options.retain and self._options.group is not None:
+            self._watch.hold(self._ends[0], self._ends[0])
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._watching is not None:
+            self._watching.close()
+            self._watching = None
+
+    @property
+    def _watch(self) -> Any:
+        """Threads begin where planning is, and nowhere else."""
+        if self._watching is None:
+            self._watching = self._open(self._options)
+        return self._watching
+
+    def _heard(self, *, everybody: bool) -> dict[str, Shown]:
+        shown: dict[str, Shown] = self._watch.ask(patient=True)
+        silent = self._watch.silent()
+        if silent and (everybody or not shown):
+            raise _silent(silent, "they did not answer within offsetTimeout")
+        self._tell()
+        return shown
+
+    def _tell(self) -> None:
+        """Log who does not answer, each time that changes."""
+        silent = ", ".join(self._watch.silent())
+        if silent != self._told and silent:
+            LOG.warning("no answer from %s: what is there is read once they answer", silent)
+        self._told = silent
+
+    def _hold(self, places: Places) -> None:
+        """As a query begins: what it reads next stays."""
+        if not self._held and self._options.group is not None:
+            self._watch.hold(places, {})
+        self._held = True
+
+    def _early(self, places: Places, ahead: Places, least: int) -> bool:
+        waited = self._clock() - self._began
+        return rows_between(places, ahead) < least and waited < self._options.max_delay
+
+    def _check(self, places: Places, shown: Mapping[str, Shown]) -> None:
+        """Raise for what cannot be read any more, or is not what it was."""
+        for uuid, place in places.items():
+            one = shown.get(uuid)
+            if one is None:
+                continue
+            if one.epoch < place.epoch or one.stable < place.next:
+                self._wait_for(uuid, place, one)
+            else:
+                self._behind.pop(uuid, None)
+                if one.first > place.next and self._options.fail_on_loss:
+                    raise mm.SpoolTrimmedError(
+                        f"messages {place.next} to {one.first - 1} of the spool {uuid} were "
+                        "removed and not read; failOnDataLoss=false goes on behind them",
+                        seq=place.next,
+                        first=one.first,
+                    )
+        seen = shown.keys() | self._watch.last().keys()
+        gone = [uuid for uuid in places if uuid not in seen]
+        if gone and self._options.fail_on_loss and not self._watch.silent():
+            raise mm.SpoolChangedError(
+                f"the spool {gone[0]}, read up to {places[gone[0]].next - 1}, is shown by none of "
+                "the endpoints, and all of them answer: was its folder made anew? "
+                "failOnDataLoss=false goes on without it",
+                uuid=gone[0],
+                epoch=places[gone[0]].epoch,
+            )
+
+    def _wait_for(self, uuid: str, place: Place, one: Shown) -> None:
+        """A view is behind for a second or so; what stays so is a copy."""
+        now = self._clock()
+        if now - self._behind.setdefault(uuid, now) >= self._options.offset_timeout:
+            raise mm.SpoolChangedError(
+                f"the spool {uuid} ends with message {one.stable - 1} of life {one.epoch}, and was "
+                f"read up to {place.next - 1} of life {place.epoch}: a copy from before was put "
+                "back",
+                uuid=uuid,
+                epoch=one.epoch,
+            )
+
+    def _partitions(self, found: list[Span]) -> list[RangePartition]:
+        known = self._watch.last()
+        if any(span.uuid not in known for span in found):
+            known = self._watch.ask(patient=True)
+        means = self._watch.means()
+        most = self._options.partition_bytes
+        rows = {} if most is None else {u: max(int(most / mean), 1) for u, mean in means.items()}
+        made = []
+        for span in split(found, self._options.min_partitions, rows):
+            if span.uuid not in known:
+                raise _silent(
+                    self._watch.silent(), f"no endpoint that answers shows the spool {span.uuid}"
+                )
+            made.append(RangePartition(*span, known[span.uuid].endpoints))
+        return made
+
+
+def places_of(name: str, said: Start, shown: Mapping[str, Shown]) -> Places:
+    """Return what an option says, of the spools that are shown.
+
+    Raises:
+        UsageError: It names one that is not shown.
+        SpoolAheadError: It names a number that is not durable.
+    """
+    made: Places = {}
+    ahead = said == "latest" or name == "endingOffsets"
+    for uuid, one in shown.items():
+        made[uuid] = Place(one.stable if ahead else one.first, one.epoch)
+    for uuid, seq in () if isinstance(said, str) else said.items():
+        found = shown.get(uuid)
+        if found is None:
+            raise mm.UsageError(
+                f"option {name} names the spool {uuid}, which no endpoint shows: they show "
+                f"{', '.join(shown) or 'none'}"
+            )
+        if seq > found.stable:
+            raise mm.SpoolAheadError(
+                f"option {name} has {seq} for the spool {uuid}, where what is durable ends with "
+                f"{found.stable - 1}",
+                seq=seq,
+                stable_seq=found.stable,
+            )
+        where = {EARLIEST: found.first, LATEST: found.stable}.get(seq, seq)
+        made[uuid] = Place(where, found.epoch)
+    if said == "earliest" and name == "endingOffsets":
+        raise mm.UsageError("option endingOffsets is earliest: nothing would be read")
+    return made
+
+
+def _silent(silent: list[str], why: str) -> mm.TimedOutError:
+    return mm.TimedOutError(f"{why}: {', '.join(silent) or 'all endpoints answer'}")

@@ -1,0 +1,185 @@
+"""Reading a range in an executor: one connection for each spool and process, and batches of it.
+
+Not here: which ranges (planning.py). Law: a task gives each message of its range once, or raises;
+what is left out because `failOnDataLoss` is false is logged. A range carries all that is to be
+known: nothing of the driver's reader arrives here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import InputPartition
+
+import meshmsg as mm
+
+from .._protected import protected
+from .options import SourceOptions
+from .schema import record_batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOG = logging.getLogger("meshmsg")
+CONNECTIONS_MAX = 32
+"""Spools that a process stays connected to."""
+PROTOCOL = 1
+"""Of what a driver tells its executors."""
+
+
+class RangePartition(InputPartition):
+    """A range of one spool, with all that a task needs to read it."""
+
+    def __init__(
+        self, uuid: str, epoch: int, first: int, end: int, endpoints: tuple[str, ...]
+    ) -> None:
+        super().__init__(None)
+        self.version = mm.__version__
+        self.protocol = PROTOCOL
+        self.uuid = uuid
+        self.epoch = epoch
+        self.first = first
+        self.end = end
+        self.endpoints = endpoints
+
+
+class _Connections:
+    """The connections of this process; those that were read from last stay."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0
+        self._open: OrderedDict[tuple[Any, ...], mm.RemoteSpool] = OrderedDict()
+
+    def of(self, piece: RangePartition, options: SourceOptions) -> mm.RemoteSpool:
+        """Return the connection for a range, opened if there is none."""
+        corruption: Any = "fail" if options.fail_on_loss else "gap"
+        key = (piece.uuid, piece.endpoints, options.security, corruption, options.fetch_timeout)
+        with self._lock:
+            if self._process != os.getpid():  # of a parent: not ours to close
+                self._open.clear()
+                self._process = os.getpid()
+            remote = self._open.pop(key, None)
+            if remote is None:
+                with protected(options.security):
+                    remote = mm.RemoteSpool(
+                        piece.endpoints,
+                        uuid=piece.uuid,
+                        on_corruption=corruption,
+                        timeout=options.fetch_timeout,
+                    )
+            self._open[key] = remote
+            if len(self._open) > CONNECTIONS_MAX:
+                self._open.popitem(last=False)[1].close()
+            return remote
+
+    def drop(self, remote: mm.RemoteSpool) -> None:
+        """Close one that failed: the next attempt opens another."""
+        with self._lock:
+            for key in [key for key, one in self._open.items() if one is remote]:
+                del self._open[key]
+        remote.close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        with self._lock:
+            for remote in self._open.values():
+                remote.close()
+            self._open.clear()
+
+
+CONNECTIONS = _Connections()
+"""Of this process."""
+
+
+def read_range(piece: InputPartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+    """Read what a task is to read.
+
+    Args:
+        piece: A RangePartition; Spark makes one without a value where there is nothing to read.
+        options: Of the source.
+
+    Raises:
+        SpoolTrimmedError, SpoolCorruptError: Messages are gone, and `failOnDataLoss` is true.
+        SpoolError: Numbers are missing that were not said to be gone.
+        SpoolAheadError, SpoolChangedError: It is another spool, or a copy from before.
+        TimedOutError: Nobody answered within `fetchTimeout`.
+        UsageError: This executor has another version of meshmsg than the driver.
+    """
+    if not isinstance(piece, RangePartition):
+        return
+    _same_version(piece)
+    remote = CONNECTIONS.of(piece, options)
+    constants = {
+        "producer": piece.uuid,
+        "topic": options.topic,
+        "endpoint": ",".join(piece.endpoints),
+    }
+    try:
+        for batch in _batches(remote, piece, options):
+            if len(batch):
+                yield record_batch(batch, options.columns, constants)
+    except mm.MeshError:
+        CONNECTIONS.drop(remote)
+        raise
+
+
+def _batches(
+    remote: mm.RemoteSpool, piece: RangePartition, options: SourceOptions
+) -> Iterator[mm.SpoolBatch]:
+    """Read all of it, going on behind what is gone if that is no failure."""
+    seq = piece.first
+    while seq < piece.end:
+        try:
+            read = remote.read(seq, piece.end, max_bytes=options.batch_bytes, epoch=piece.epoch)
+            for batch in read:
+                _complete(batch, seq, piece, options)
+                seq = batch.last_seq + 1
+                yield batch
+            if seq < piece.end and not options.compacted:
+                raise _missing(piece, seq, piece.end - 1)
+            return
+        except mm.SpoolTrimmedError as error:
+            if options.fail_on_loss:
+                raise mm.SpoolTrimmedError(
+                    f"{error}; the query was to read {piece.first} to {piece.end - 1} of the spool "
+                    f"{piece.uuid}. failOnDataLoss=false goes on behind them",
+                    seq=error.seq,
+                    first=error.first,
+                ) from None
+            LOG.warning("left out: %s", error)
+            seq = max(seq + 1, min(error.first, piece.end))
+
+
+def _complete(
+    batch: mm.SpoolBatch, seq: int, piece: RangePartition, options: SourceOptions
+) -> None:
+    """Raise if numbers are missing that nobody said are gone."""
+    for gap in batch.gaps:
+        LOG.warning("left out: messages %d to %d of %s are harmed", gap.first, gap.last, piece.uuid)
+    if options.compacted:
+        return
+    gone = sum(gap.last - gap.first + 1 for gap in batch.gaps)
+    if len(batch) + gone != batch.last_seq + 1 - seq:
+        raise _missing(piece, seq, batch.last_seq)
+
+
+def _missing(piece: RangePartition, first: int, last: int) -> mm.SpoolError:
+    return mm.SpoolError(
+        f"of messages {first} to {last} of the spool {piece.uuid} some are not there, and nothing "
+        "says that they were harmed or trimmed: if the spool is compacted, say compacted=true"
+    )
+
+
+def _same_version(piece: RangePartition) -> None:
+    theirs = (getattr(piece, "version", "?"), getattr(piece, "protocol", 0))
+    if theirs != (mm.__version__, PROTOCOL):
+        raise mm.UsageError(
+            f"the driver has meshmsg {theirs[0]}, and this executor has {mm.__version__}: install "
+            "the same version on all nodes"
+        )

@@ -1,0 +1,344 @@
+"""The core of the mesh: its parts put together, behind the seam.
+
+Not here: what the parts do (probe.py, opinion.py, sync.py, dialing.py). Law: that of the seam; and
+whatever arrives is done, or counted and dropped, and never raises.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+
+from .dialing import Dialer
+from .here import Here
+from .limits import ENDPOINT_MAX, OBSERVERS_MAX, OBSERVERS_MIN, SYNC_MAX, Times
+from .messages import HEAD, KINDS, WARNING, Kind
+from .octets import (
+    HANDLE,
+    VERSION,
+    MalformedError,
+    Rumour,
+    Signed,
+    node_id_of,
+    rumours_of,
+    signed_of,
+    statement_raw,
+    version_of,
+)
+from .opinion import Opinions
+from .probe import Prober
+from .seam import Evidence, Signer, Verify
+from .sync import AT, Syncer
+from .told import Answer, Arrival, Event, Member, Record, Send, Service, State
+
+SWEEP = 1.0
+"""Seconds between two looks for members to forget."""
+FAREWELLS = 8
+"""Members that a node which leaves tells at once."""
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only processes of the same machine can reach that address."""
+    host = address.partition("://")[2].rpartition(":")[0]
+    return host.startswith("127.") or host in ("localhost", "[::1]")
+
+
+class Core:
+    """Membership and the directory of one node: `seam.MeshCore`.
+
+    Not thread-safe: one thread at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        cluster: str,
+        boot_epoch: int,
+        signer: Signer,
+        verify: Verify,
+        rng: Random,
+        now: float,
+        addresses: Sequence[str] = (),
+        host: str = "",
+        zone: str = "",
+        times: Times | None = None,
+        decode: Callable[[bytes], Signed] = signed_of,
+    ) -> None:
+        """Make a node that knows nobody.
+
+        Args:
+            name: What people call it, up to NAME_MAX octets.
+            cluster: Up to CLUSTER_MAX octets.
+            boot_epoch: Milliseconds of the wall clock; with the signer's key it makes the id.
+            signer: Who signs what this node says.
+            verify: Who checks what others say.
+            rng: Of this node alone; by `random.SystemRandom()` outside of simulations.
+            now: The time, in seconds of the clock that `tick` has.
+            addresses: Of its mesh port, if they are known.
+            host, zone: Where it is.
+            times: What the protocol waits for.
+            decode: How octets become a record.
+
+        Raises:
+            MalformedError: A name is beyond its limit or is part of a path.
+        """
+        record = Record(
+            node_id=node_id_of(signer.key, boot_epoch),
+            name=name,
+            cluster=cluster,
+            boot_epoch=boot_epoch,
+            incarnation=1,
+            seq=1,
+            sign_key=signer.key,
+            addresses=tuple(addresses),
+            host=host,
+            zone=zone,
+        )
+        self.here = here = Here(record, signer, verify, rng, times or Times(), decode)
+        self.opinions = Opinions(here)
+        self.prober = Prober(here, self.opinions)
+        self.syncer = Syncer(here, self.opinions)
+        self.dialer = Dialer(here, self.syncer, self.prober)
+        self._since = now
+        self._expected = float("inf")
+        self._gossip_at = now
+        self._sweep_at = now + SWEEP
+        self._observed: dict[bytes, str] = {}
+        self.prober.next_at = now + rng.random() * here.times.period
+        self.syncer.next_at = now + rng.random() * here.times.sync_restless
+
+    # Time
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        here, times = self.here, self.here.times
+        if now - self._expected > times.frozen:
+            self._thaw(now - self._expected)
+        if here.left:
+            self._gossip(now)
+            self._expected = self.due()
+            return
+        if self.prober.due() <= now:
+            self.prober.tick(now)
+        if self.opinions.expiry <= now:
+            self.opinions.expire(now)
+        if self.opinions.refute_at <= now:
+            self.opinions.refute(now)
+        self._gossip(now)
+        self.syncer.tick(now)
+        self.dialer.tick(now)
+        if self._sweep_at <= now:
+            self._sweep_at = now + SWEEP
+            self.opinions.sweep(now)
+        self._expected = self.due()
+
+    def _thaw(self, late: float) -> None:
+        """Go on after this process was frozen: what nobody answered meanwhile says nothing."""
+        self.prober.cancel()
+        self.opinions.postpone(late)
+        self.here.feel(1)
+
+    def _gossip(self, now: float) -> None:
+        here = self.here
+        if self._gossip_at > now or not here.rumours:
+            return
+        self._gossip_at = now + here.times.gossip
+        for row in here.table.some(here.times.fanout):
+            data = here.with_rumours(here.head(Kind.NEWS))
+            if len(data) == AT:
+                break
+            here.send(row, data)
+
+    def due(self) -> float:
+        """Return when `tick` is wanted next, in seconds of the same clock."""
+        gossip = self._gossip_at if self.here.rumours else float("inf")
+        if self.here.left:
+            return gossip
+        return min(
+            self.prober.next_at,
+            self.prober.deadline,
+            self.opinions.expiry,
+            self.opinions.refute_at,
+            gossip,
+            self.syncer.next_at,
+            self.dialer.next_at,
+            self._sweep_at,
+        )
+
+    # What arrives
+
+    def arrived(self, now: float, arrival: Arrival) -> None:
+        """Take a message; what is malformed, or of another cluster, is counted and dropped."""
+        here, data = self.here, arrival.data
+        if not AT <= len(data) <= SYNC_MAX:
+            here.counts["message of a wrong size"] += 1
+            return
+        version, number, tag, sender = HEAD.unpack_from(data)
+        kind = KINDS.get(number)
+        if version != VERSION or kind is None:
+            here.counts["message of another version"] += 1
+        elif tag != here.tag:
+            here.counts["message of another cluster"] += 1
+        elif sender != here.me.handle and not here.left:
+            knew = here.table.here
+            try:
+                self._take(now, arrival, kind, sender)
+            except (MalformedError, struct.error):
+                here.counts["malformed message"] += 1
+            if not knew and here.table.here:
+                self.dialer.met(now)
+
+    def _take(self, now: float, arrival: Arrival, kind: Kind, sender: bytes) -> None:
+        prober, syncer = self.prober, self.syncer
+        if kind == Kind.PING:
+            at = prober.on_ping(arrival)
+        elif kind == Kind.ACK:
+            at = prober.on_ack(now, arrival)
+        elif kind == Kind.NACK:
+            at = prober.on_nack(now, arrival, sender)
+        elif kind == Kind.INDIRECT:
+            at = prober.on_indirect(now, arrival)
+        elif kind in (Kind.NEWS, Kind.BUSY):
+            at = AT
+        elif kind == Kind.HELLO:
+            at = syncer.on_hello(now, arrival, sender)
+        elif kind == Kind.DIGEST:
+            at = syncer.on_digest(now, arrival)
+        else:
+            self._take_sync(now, arrival, kind, sender)
+            return
+        self._rumours(now, arrival, at, sender)
+        if kind == Kind.PING:
+            if sender not in self.here.table.rows:
+                syncer.ask_for(arrival, sender)
+            elif sender in self.here.table.absent:
+                self.opinions.check(sender)
+
+    def _take_sync(self, now: float, arrival: Arrival, kind: Kind, sender: bytes) -> None:
+        if kind == Kind.SAME:
+            self.syncer.agreed_with_one(now)
+        elif kind == Kind.VERSIONS:
+            self.syncer.on_versions(now, arrival, sender)
+        elif kind == Kind.WANT:
+            self.syncer.on_want(now, arrival)
+        elif kind == Kind.RECORDS:
+            self.syncer.on_records(now, arrival, sender)
+        elif kind == Kind.WARN:
+            handle, incarnation = WARNING.unpack_from(arrival.data, AT)
+            if handle == self.here.me.handle:
+                self.opinions.accused(now, incarnation)
+
+    def _rumours(self, now: float, arrival: Arrival, at: int, sender: bytes) -> None:
+        for kind, body in rumours_of(arrival.data, at):
+            if kind == Rumour.RECORD:
+                if self.opinions.hear_record(now, body, arrival.source, sender):
+                    handle = version_of(body)[0]
+                    self.here.rumours.add(kind, handle, handle, body)
+            elif kind != Rumour.HELD:
+                self.opinions.hear_statement(now, kind, body)
+
+    def saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+        """Take what the driver saw of a node.
+
+        Args:
+            now: The time.
+            node: Its id; one that is not known is ignored.
+            evidence: What it was.
+        """
+        row = self.here.table.rows.get(node[:HANDLE])
+        if row is None or row.signed.record.node_id != node or self.here.left:
+            return
+        if evidence == Evidence.HEARD:
+            self.opinions.heard(now, row)
+        else:
+            self.prober.saw(now, node[:HANDLE], evidence)
+
+    def seen_as(self, now: float, address: str, by: bytes) -> None:
+        """Take what address a node saw this one come from.
+
+        A node that was told no address takes the one that most of at least OBSERVERS_MIN see, or
+        all of them, if there are fewer members.
+        """
+        if self.here.me.record.addresses or not 0 < len(address) <= ENDPOINT_MAX:
+            return
+        row = self.here.table.rows.get(by[:HANDLE])
+        if row is None or (is_loopback(address) and not self._all_on_loopback()):
+            return
+        self._observed[by] = address
+        while len(self._observed) > OBSERVERS_MAX:
+            del self._observed[next(iter(self._observed))]
+        said = list(self._observed.values())
+        wanted = min(OBSERVERS_MIN, max(1, self.here.table.here))
+        best = max(set(said), key=said.count)
+        if len(said) >= wanted and 2 * said.count(best) > len(said):
+            self.here.say(addresses=(best,))
+
+    def _all_on_loopback(self) -> bool:
+        rows = self.here.table.rows.values()
+        return all(is_loopback(address) for row in rows for address in row.signed.record.addresses)
+
+    def seeds(self, now: float, addresses: Iterable[str]) -> None:
+        """Take addresses where nodes may be: the whole list as it is now. They are hints only."""
+        self.dialer.take_seeds(now, addresses)
+
+    # What this node says
+
+    def offer(self, now: float, services: Sequence[Service]) -> None:
+        """Say what this node offers from now on: all of it.
+
+        Raises:
+            MalformedError: A part is beyond its limit, or the record beyond RECORD_MAX; nothing
+                changed.
+        """
+        if tuple(services) != self.here.me.record.services:
+            self.here.say(services=services)
+
+    def moved(self, now: float, addresses: Sequence[str]) -> None:
+        """Say where this node's mesh port is from now on.
+
+        Raises:
+            MalformedError: An address is none, or there are too many; nothing changed.
+        """
+        if tuple(addresses) != self.here.me.record.addresses:
+            self.here.say(addresses=addresses)
+
+    def leave(self, now: float) -> None:
+        """Tell others that this node leaves; what is to be sent for it comes out of `take`."""
+        here = self.here
+        if here.left:
+            return
+        said = here.state(Rumour.LEFT, here.me.handle, here.me.record.incarnation)
+        here.left = True
+        here.rumours.drop(here.me.handle)
+        here.rumours.add(Rumour.LEFT, said.subject, said.by, statement_raw(said))
+        for row in here.table.some(FAREWELLS):
+            here.send(row, here.with_rumours(here.head(Kind.NEWS)))
+        self._gossip_at = now + here.times.gossip
+
+    # What comes out
+
+    def take(self) -> list[Send | Answer]:
+        """Return what is to be sent, once each."""
+        out, self.here.out = self.here.out, []
+        return out
+
+    def events(self) -> list[Event]:
+        """Return what changed, once each, in order."""
+        told = list(self.here.told)
+        self.here.told.clear()
+        return told
+
+    def members(self) -> list[Member]:
+        """Return all nodes that are known, this one first."""
+        return [self._self(), *(row.member() for row in self.here.table.rows.values())]
+
+    def _self(self) -> Member:
+        record = self.here.me.record
+        state = State.LEFT if self.here.left else State.ALIVE
+        return Member(record, state, self._since, None, None, record.node_id)
+
+    def me(self) -> Record:
+        """Return what this node says of itself now."""
+        return self.here.me.record

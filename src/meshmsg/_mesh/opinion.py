@@ -1,0 +1,381 @@
+"""What a node thinks of others, from what it saw itself and what it was told.
+
+Not here: who is probed when (probe.py). Law: nobody is held unreachable but by this node's own
+failed probe, or by the signed word of enough distinct members; and whoever is heard is alive.
+"""
+
+from __future__ import annotations
+
+from .here import Here
+from .limits import (
+    CHECKS_MAX,
+    CONFIRMERS_MAX,
+    FORGOTTEN_MAX,
+    JUMP_MAX,
+    MEMBERS_MAX,
+    NEW_BURST,
+    NEW_PER_SECOND,
+    SOURCES_MAX,
+)
+from .messages import WARNING, Kind
+from .octets import (
+    U32,
+    Rumour,
+    Signed,
+    Statement,
+    statement_octets,
+    statement_of,
+    statement_raw,
+    version_of,
+)
+from .table import HERE, Row, Suspicion, observers
+from .told import EventKind, State
+
+AGAIN = 1.0
+"""Seconds between two looks at a suspicion that is over its time and has too few accusers."""
+
+
+class Opinions:
+    """The states of all members, and why."""
+
+    def __init__(self, here: Here) -> None:
+        self.here = here
+        self.suspects: dict[bytes, Row] = {}
+        self.checks: list[bytes] = []
+        """Members to probe out of their turn."""
+        self.expiry = float("inf")
+        """When the next suspicion ends."""
+        self.refute_at = float("inf")
+        self._refute_over = -1
+        self._refuted = float("-inf")
+        self._sources: dict[str, tuple[float, float]] = {}
+
+    # Records
+
+    def hear_record(
+        self, now: float, raw: bytes, source: str, by: bytes, *, held: bool = False
+    ) -> bool:
+        """Take a record; return whether it was new.
+
+        Raises:
+            MalformedError: It is none.
+        """
+        here = self.here
+        handle, incarnation, seq = version_of(raw)
+        if handle == here.me.handle:
+            return False
+        row = here.table.rows.get(handle)
+        if row is not None and not held:
+            known = row.signed.record
+            if (incarnation, seq) <= (known.incarnation, known.seq):
+                return False
+        signed = here.decode(raw)
+        record = signed.record
+        if row is not None:
+            known = row.signed.record
+            if (record.incarnation, record.seq) <= (known.incarnation, known.seq):
+                if held and row.state in HERE and record.incarnation == known.incarnation:
+                    self.check(signed.handle)
+                    self.warn(row)
+                return False
+            if record.node_id != known.node_id:
+                here.counts["record of another with that handle"] += 1
+                return False
+        elif not self._admitted(now, source):
+            here.counts["new member over the limit"] += 1
+            return False
+        if record.cluster != here.me.record.cluster or not here.verify(
+            record.sign_key, raw[: -len(record.signature)], record.signature
+        ):
+            here.counts["record that is not signed"] += 1
+            return False
+        if row is None:
+            self._enter(now, signed, by, held)
+        else:
+            self._renew(now, row, signed)
+        return True
+
+    def _admitted(self, now: float, source: str) -> bool:
+        """Whether one more member may be known, and that source may tell of it."""
+        if len(self.here.table.rows) >= MEMBERS_MAX:
+            return False
+        host = source.rpartition(":")[0]
+        left, at = self._sources.pop(host, (float(NEW_BURST), now))
+        left = min(float(NEW_BURST), left + (now - at) * NEW_PER_SECOND)
+        while len(self._sources) >= SOURCES_MAX:
+            del self._sources[next(iter(self._sources))]
+        self._sources[host] = (left - 1 if left >= 1 else left, now)
+        return left >= 1
+
+    def _enter(self, now: float, signed: Signed, by: bytes, held: bool) -> None:
+        here = self.here
+        row = Row(signed, State.UNREACHABLE if held else State.ALIVE, now, by)
+        here.table.add(row)
+        if held:
+            row.proof = Suspicion(signed.record.incarnation, now)
+            self.check(signed.handle)
+            if self._replaced(row):
+                here.table.change(row, State.FORGOTTEN, now, by)
+            return
+        here.tell(EventKind.UP, row)
+        self._same_name(now, row)
+
+    def _same_name(self, now: float, row: Row) -> None:
+        here, record = self.here, row.signed.record
+        conflict = record.name == here.me.record.name
+        for other in here.table.named(record.name):
+            if other is row:
+                continue
+            if other.state == State.ALIVE:
+                conflict = True
+            elif other.signed.record.boot_epoch < record.boot_epoch:
+                self._superseded(now, other)
+        if conflict:
+            here.tell(EventKind.CONFLICT, row)
+
+    def _superseded(self, now: float, row: Row) -> None:
+        """Forget one that is not there, as a later start has its name."""
+        if row.state in (State.LEFT, State.FORGOTTEN):
+            return
+        if row.state == State.SUSPECT:
+            self._unreachable(now, row)
+        if row.state == State.UNREACHABLE:
+            self.forget(now, row)
+
+    def _renew(self, now: float, row: Row, signed: Signed) -> None:
+        here, before = self.here, row.signed.record
+        here.table.replace(row, signed)
+        record = signed.record
+        accused = row.suspicion.incarnation if row.suspicion else before.incarnation
+        if row.state != State.ALIVE and record.incarnation > accused:
+            self._alive(now, row, signed.handle)
+        same = (before.services, before.addresses, before.name, before.host, before.zone)
+        if same != (record.services, record.addresses, record.name, record.host, record.zone):
+            here.tell(EventKind.CHANGED, row, before)
+        if record.name != before.name:
+            self._same_name(now, row)
+
+    def _alive(self, now: float, row: Row, by: bytes) -> None:
+        was = row.state
+        self.suspects.pop(row.signed.handle, None)
+        row.proof = None
+        self.here.rumours.drop(row.signed.handle)
+        self.here.table.change(row, State.ALIVE, now, by)
+        if was != State.SUSPECT:
+            self.here.tell(EventKind.UP, row)
+            self._same_name(now, row)
+
+    # Statements
+
+    def hear_statement(self, now: float, kind: Rumour, raw: bytes) -> None:
+        """Take what somebody says of a member.
+
+        Raises:
+            MalformedError: It is no statement.
+        """
+        said = statement_of(kind, raw)
+        if said.subject == self.here.me.handle:
+            if kind != Rumour.LEFT:
+                self.accused(now, said.incarnation)
+            return
+        row = self.here.table.rows.get(said.subject)
+        if row is None or said.by == self.here.me.handle:
+            return
+        known = row.signed.record.incarnation
+        if not known <= said.incarnation <= known + JUMP_MAX:
+            return
+        if kind == Rumour.LEFT:
+            self._hear_left(now, row, said)
+        elif row.state in HERE:
+            self._hear_accuser(now, row, said)
+
+    def _signed_by(self, said: Statement, by: Row) -> bool:
+        data = statement_octets(said.kind, self.here.tag, said.subject, said.incarnation, said.by)
+        if self.here.verify(by.signed.record.sign_key, data, said.signature):
+            return True
+        self.here.counts["statement that is not signed"] += 1
+        return False
+
+    def _hear_left(self, now: float, row: Row, said: Statement) -> None:
+        if row.state in (State.LEFT, State.FORGOTTEN) or said.by != said.subject:
+            return
+        if not self._signed_by(said, row):
+            return
+        self.suspects.pop(said.subject, None)
+        self.here.rumours.drop(said.subject)
+        row.proof = said
+        self.here.table.change(row, State.LEFT, now, said.by)
+        self._pass_on(said)
+        self.here.tell(EventKind.LEFT, row)
+
+    def _hear_accuser(self, now: float, row: Row, said: Statement) -> None:
+        here = self.here
+        accuser = here.table.rows.get(said.by)
+        if accuser is None or accuser.state not in HERE or said.by == said.subject:
+            return
+        suspicion = row.suspicion
+        if suspicion is not None:
+            before = suspicion.accusers.get(said.by)
+            enough = observers(here.times, here.members)
+            if before is not None and (before.kind == said.kind or said.kind == Rumour.SUSPECT):
+                return
+            count = suspicion.refused if said.kind == Rumour.REFUSED else len(suspicion.accusers)
+            if count >= enough or len(suspicion.accusers) >= CONFIRMERS_MAX:
+                return
+        if not self._signed_by(said, accuser):
+            return
+        if row.heard is not None and now - row.heard < here.times.fresh:
+            self.warn(row, said.incarnation)
+            return
+        self._suspect(now, row, said)
+        if here.rng.random() * here.members < here.times.checkers:
+            self.check(said.subject)
+
+    def accuse(self, now: float, row: Row, kind: Rumour) -> None:
+        """Suspect a member, as this node's own probe failed."""
+        if row.state not in HERE:
+            return
+        here, handle = self.here, row.signed.handle
+        suspicion = row.suspicion
+        if suspicion is None or len(suspicion.accusers) < CONFIRMERS_MAX:
+            self._suspect(now, row, here.state(kind, handle, row.signed.record.incarnation))
+        if row.suspicion is not None:
+            row.suspicion.own = True
+
+    def _suspect(self, now: float, row: Row, said: Statement) -> None:
+        here, suspicion = self.here, row.suspicion
+        if suspicion is None:
+            suspicion = row.proof = Suspicion(row.signed.record.incarnation, now)
+            here.table.change(row, State.SUSPECT, now, said.by)
+            self.suspects[said.subject] = row
+        suspicion.add(said)
+        enough = observers(here.times, here.members)
+        self._pass_on(said)
+        if suspicion.refused >= enough and enough > 1:
+            self._unreachable(now, row)
+            return
+        suspicion.set_deadline(here.times, here.members)
+        self.expiry = min(self.expiry, suspicion.deadline)
+
+    def _pass_on(self, said: Statement) -> None:
+        self.here.rumours.add(said.kind, said.subject, said.by, statement_raw(said))
+
+    def gone(self, now: float, row: Row) -> None:
+        """Hold a member unreachable, as nobody listens there and helpers say the same."""
+        if row.state in HERE:
+            self.accuse(now, row, Rumour.REFUSED)
+            if row.state in HERE:
+                self._unreachable(now, row)
+
+    def heard(self, now: float, row: Row) -> None:
+        """Take that a member itself was heard."""
+        row.heard = now
+        if row.state == State.SUSPECT:
+            self._alive(now, row, self.here.me.handle)
+        elif row.state in (State.UNREACHABLE, State.FORGOTTEN):
+            self.warn(row)
+            self._alive(now, row, self.here.me.handle)
+
+    def warn(self, row: Row, incarnation: int | None = None) -> None:
+        """Tell a member that somebody holds it unreachable, so that it says otherwise."""
+        record = row.signed.record
+        accused = record.incarnation if incarnation is None else incarnation
+        data = WARNING.pack(row.signed.handle, accused)
+        self.here.send(row, self.here.head(Kind.WARN) + data)
+
+    # This node's own
+
+    def accused(self, now: float, incarnation: int) -> None:
+        """Take that somebody suspects this node: it will say that it is alive."""
+        own = self.here.me.record.incarnation
+        if not own <= incarnation <= min(own + JUMP_MAX, U32 - 1) or self.here.left:
+            return
+        self._refute_over = max(self._refute_over, incarnation)
+        self.refute_at = min(self.refute_at, max(now, self._refuted + self.here.times.refute))
+
+    def refute(self, now: float) -> None:
+        """Say that this node is alive."""
+        self.refute_at, self._refuted = float("inf"), now
+        self.here.feel(1)
+        self.here.say(incarnation=self._refute_over + 1)
+
+    # Time
+
+    def expire(self, now: float) -> None:
+        """End the suspicions whose time is over."""
+        here = self.here
+        enough = observers(here.times, here.members)
+        self.expiry = float("inf")
+        for row in list(self.suspects.values()):
+            suspicion = row.suspicion
+            if suspicion is None:
+                continue
+            if suspicion.deadline <= now:
+                if suspicion.own or len(suspicion.accusers) >= enough:
+                    self._unreachable(now, row)
+                    continue
+                self.check(row.signed.handle)
+                suspicion.deadline = now + AGAIN
+            self.expiry = min(self.expiry, suspicion.deadline)
+
+    def postpone(self, late: float) -> None:
+        """Give everybody the time that this process was frozen."""
+        for row in self.suspects.values():
+            if row.suspicion is not None:
+                row.suspicion.deadline += late
+                row.suspicion.start += late
+        self.expiry += late
+
+    def _unreachable(self, now: float, row: Row) -> None:
+        here, suspicion = self.here, row.suspicion
+        self.suspects.pop(row.signed.handle, None)
+        by = next(iter(suspicion.accusers), here.me.handle) if suspicion else here.me.handle
+        here.table.change(row, State.UNREACHABLE, now, by)
+        here.tell(EventKind.UNREACHABLE, row)
+        if self._replaced(row):
+            self.forget(now, row)
+
+    def _replaced(self, row: Row) -> bool:
+        """Whether a later start has its name and is there."""
+        here, record = self.here, row.signed.record
+        named = [o.signed for o in here.table.named(record.name) if o.state == State.ALIVE]
+        if here.me.record.name == record.name:
+            named.append(here.me)
+        return any(other.record.boot_epoch > record.boot_epoch for other in named)
+
+    def forget(self, now: float, row: Row) -> None:
+        """Wait for a member no more."""
+        self.here.table.change(row, State.FORGOTTEN, now, self.here.me.handle)
+        self.here.tell(EventKind.FORGOTTEN, row)
+
+    def sweep(self, now: float) -> None:
+        """Forget who is unreachable for long; remove who is forgotten, or left, for longer."""
+        here, times = self.here, self.here.times
+        forgotten = []
+        for row in list(here.table.absent.values()):
+            age = now - row.since
+            if row.state == State.UNREACHABLE:
+                if age >= (times.forget if row.heard is not None else times.forget_unheard):
+                    self.forget(now, row)
+            elif row.state == State.LEFT:
+                if age >= times.left_kept:
+                    here.table.remove(row)
+            elif row.state == State.FORGOTTEN:
+                if age >= times.forgotten_kept:
+                    here.table.remove(row)
+                else:
+                    forgotten.append(row)
+        forgotten.sort(key=lambda row: row.since)
+        for row in forgotten[: max(0, len(forgotten) - FORGOTTEN_MAX)]:
+            here.table.remove(row)
+
+    def check(self, handle: bytes) -> None:
+        """Have a member probed out of its turn."""
+        if len(self.checks) < CHECKS_MAX and handle not in self.checks:
+            self.checks.append(handle)
+
+    def next_check(self) -> bytes:
+        """Return one of them, at random: so that nodes which were told the same divide the work."""
+        index = self.here.rng.randrange(len(self.checks))
+        self.checks[index], self.checks[-1] = self.checks[-1], self.checks[index]
+        return self.checks.pop()

@@ -1,0 +1,260 @@
+"""Who is there: each member is asked in turn, directly and then by way of others.
+
+Not here: what follows from silence (opinion.py). Law: a probe ends by its answer or by its time,
+and how many are under way is bounded by the times alone.
+"""
+
+from __future__ import annotations
+
+from .here import Here
+from .limits import RELAYS_MAX
+from .messages import HEAD, NUMBER, PROBE, REFUSAL, Kind
+from .octets import NOBODY, MalformedError, Rumour, rumour_octets, statement_raw
+from .opinion import Opinions
+from .seam import Evidence
+from .table import HERE, Row
+from .told import Arrival, State
+
+NEVER = float("inf")
+AT = HEAD.size
+
+
+class Probe:
+    """One that is under way."""
+
+    __slots__ = ("asked", "deadline", "handle", "indirect", "nacks", "refused", "sent")
+
+    def __init__(self, handle: bytes, sent: float, deadline: float) -> None:
+        self.handle, self.sent, self.deadline = handle, sent, deadline
+        self.indirect = False
+        self.asked: frozenset[bytes] = frozenset()
+        """Helpers."""
+        self.nacks: set[bytes] = set()
+        """Helpers that were not answered either."""
+        self.refused: set[bytes] = set()
+        """Who saw that nobody listens there; this node among them."""
+
+
+class Relay:
+    """A probe for another."""
+
+    __slots__ = ("arrival", "deadline", "handle", "number")
+
+    def __init__(self, handle: bytes, number: int, arrival: Arrival, deadline: float) -> None:
+        self.handle, self.number, self.arrival, self.deadline = handle, number, arrival, deadline
+
+
+class Prober:
+    """The probes of one node, and those that it makes for others."""
+
+    def __init__(self, here: Here, opinions: Opinions) -> None:
+        self.here, self.opinions = here, opinions
+        self.probes: dict[int, Probe] = {}
+        self.relays: dict[int, Relay] = {}
+        self.next_at = 0.0
+        self.deadline = NEVER
+        """When the first probe or relay has its time over."""
+        self._checked_last = False
+
+    def due(self) -> float:
+        """Return when `tick` has something to do."""
+        return min(self.next_at, self.deadline)
+
+    def tick(self, now: float) -> None:
+        """End what is over; begin what is due."""
+        if self.deadline <= now:
+            self._end(now)
+        if self.next_at <= now:
+            times = self.here.times
+            spread = 0.9 + 0.2 * self.here.rng.random()
+            self.next_at = now + times.period * self.here.slowness * spread
+            row = self._whose_turn()
+            if row is not None:
+                self.begin(now, row)
+
+    def cancel(self) -> None:
+        """Drop all probes: this process was frozen, so that silence says nothing."""
+        self.probes.clear()
+        self.relays.clear()
+        self.deadline = NEVER
+
+    def _whose_turn(self) -> Row | None:
+        """A suspect that is to be checked, but each second time at most, so that none starves."""
+        checks = self.opinions.checks
+        if not self._checked_last:
+            while checks:
+                row = self.here.table.rows.get(self.opinions.next_check())
+                if row is not None and row.state != State.LEFT:
+                    self._checked_last = True
+                    return row
+        self._checked_last = False
+        return self.here.table.next_probed()
+
+    def begin(self, now: float, row: Row) -> None:
+        """Ask a member."""
+        here = self.here
+        number = here.rng.getrandbits(32)
+        wait = max(here.times.direct, 3 * (row.rtt or 0)) * here.slowness
+        self.probes[number] = Probe(row.signed.handle, now, now + wait)
+        self.deadline = min(self.deadline, now + wait)
+        self._ping(row, number)
+
+    def _ping(self, row: Row, number: int, way: int = 0) -> None:
+        here = self.here
+        data = here.head(Kind.PING) + PROBE.pack(number, row.signed.handle)
+        suspicion = row.suspicion
+        if suspicion is not None:
+            for said in suspicion.accusers.values():
+                data += rumour_octets(said.kind, statement_raw(said))
+                break
+        here.send(row, here.with_rumours(data), way)
+
+    def _end(self, now: float) -> None:
+        self.deadline = NEVER
+        for number, probe in list(self.probes.items()):
+            if probe.deadline > now:
+                self.deadline = min(self.deadline, probe.deadline)
+            elif probe.indirect:
+                del self.probes[number]
+                self._failed(now, probe)
+            else:
+                self._ask_others(now, number, probe)
+        for number, relay in list(self.relays.items()):
+            if relay.deadline > now:
+                self.deadline = min(self.deadline, relay.deadline)
+            else:
+                del self.relays[number]
+                self._nack(relay, refused=False)
+
+    def _ask_others(self, now: float, number: int, probe: Probe) -> None:
+        here = self.here
+        row = here.table.rows.get(probe.handle)
+        if row is None:
+            del self.probes[number]
+            return
+        probe.indirect = True
+        probe.deadline = now + (here.times.direct + here.times.indirect) / 2 * here.slowness
+        probe.deadline = max(probe.deadline, now + here.times.indirect)
+        self.deadline = min(self.deadline, probe.deadline)
+        helpers = here.table.some(here.times.helpers, probe.handle)
+        probe.asked = frozenset(helper.signed.handle for helper in helpers)
+        data = here.head(Kind.INDIRECT) + PROBE.pack(number, probe.handle)
+        for helper in helpers:
+            here.send(helper, here.with_rumours(data))
+        self._ping(row, number, way=1)
+
+    def _failed(self, now: float, probe: Probe) -> None:
+        row = self.here.table.rows.get(probe.handle)
+        if row is None:
+            return
+        missing = len(probe.asked) - len(probe.nacks)
+        self.here.feel(missing if probe.asked else 1)
+        kind = Rumour.REFUSED if self.here.me.handle in probe.refused else Rumour.SUSPECT
+        self.opinions.accuse(now, row, kind)
+
+    def _nack(self, relay: Relay, *, refused: bool) -> None:
+        data = self.here.head(Kind.NACK) + REFUSAL.pack(relay.number, refused)
+        self.here.answer(relay.arrival, data)
+
+    # What arrives
+
+    def on_ping(self, arrival: Arrival) -> int:
+        """Answer a probe; return where its rumours begin."""
+        number, handle = PROBE.unpack_from(arrival.data, AT)
+        here = self.here
+        if handle in (here.me.handle, NOBODY):
+            data = here.head(Kind.ACK) + NUMBER.pack(number)
+            here.answer(arrival, here.with_rumours(data, here.room_of(arrival)))
+        else:
+            here.answer(arrival, here.head(Kind.NACK) + REFUSAL.pack(number, 1))
+        return AT + PROBE.size
+
+    def on_ack(self, now: float, arrival: Arrival) -> int:
+        """Take an answer; return where its rumours begin."""
+        (number,) = NUMBER.unpack_from(arrival.data, AT)
+        probe = self.probes.pop(number, None)
+        relay = self.relays.pop(number, None)
+        if probe is not None:
+            row = self.here.table.rows.get(probe.handle)
+            if row is not None:
+                direct = arrival.data[AT - len(probe.handle) : AT] == probe.handle
+                if direct and not probe.indirect:
+                    took = now - probe.sent
+                    row.rtt = took if row.rtt is None else row.rtt * 0.875 + took * 0.125
+                self.here.feel(-1)
+                self.opinions.heard(now, row)
+        elif relay is not None:
+            self.here.answer(relay.arrival, self.here.head(Kind.ACK) + NUMBER.pack(relay.number))
+            row = self.here.table.rows.get(relay.handle)
+            if row is not None:
+                self.opinions.heard(now, row)
+        return AT + NUMBER.size
+
+    def on_nack(self, now: float, arrival: Arrival, sender: bytes) -> int:
+        """Take that a helper was not answered, or that another node is at that address now."""
+        number, refused = REFUSAL.unpack_from(arrival.data, AT)
+        if len(arrival.data) != AT + REFUSAL.size:
+            raise MalformedError("a NACK of another size")
+        probe, relay = self.probes.get(number), self.relays.get(number)
+        if relay is not None and refused:
+            self._saw_for(now, relay.handle)
+        elif probe is not None and sender in probe.asked:
+            probe.nacks.add(sender)
+            if refused:
+                self._refused(now, number, probe, sender)
+        elif probe is not None and refused:
+            self._refused(now, number, probe, self.here.me.handle)
+        return len(arrival.data)
+
+    def on_indirect(self, now: float, arrival: Arrival) -> int:
+        """Ask a member for another one."""
+        number, handle = PROBE.unpack_from(arrival.data, AT)
+        here, row = self.here, self.here.table.rows.get(handle)
+        relay = Relay(handle, number, arrival, now + here.times.direct)
+        if row is None or len(self.relays) >= RELAYS_MAX:
+            self._nack(relay, refused=False)
+        else:
+            own = here.rng.getrandbits(32)
+            self.relays[own] = relay
+            self.deadline = min(self.deadline, relay.deadline)
+            self._ping(row, own)
+        return AT + PROBE.size
+
+    # Evidence
+
+    def saw(self, now: float, handle: bytes, evidence: Evidence) -> None:
+        """Take that nobody listens there, or that a connection to it ended."""
+        row = self.here.table.rows.get(handle)
+        if row is None or row.state not in HERE:
+            return
+        if evidence == Evidence.REFUSED:
+            self._saw_for(now, handle)
+        for number, probe in list(self.probes.items()):
+            if probe.handle == handle:
+                self._refused(now, number, probe, self.here.me.handle)
+                return
+        if evidence == Evidence.LOST or row.suspicion is None:
+            number = self.here.rng.getrandbits(32)
+            self.probes[number] = probe = Probe(handle, now, now)
+            self._refused(now, number, probe, self.here.me.handle)
+
+    def _saw_for(self, now: float, handle: bytes) -> None:
+        """Tell those that this node probes it for that nobody listens there."""
+        for own, relay in list(self.relays.items()):
+            if relay.handle == handle:
+                del self.relays[own]
+                self._nack(relay, refused=True)
+                row = self.here.table.rows.get(handle)
+                if row is not None:
+                    self.opinions.accuse(now, row, Rumour.REFUSED)
+
+    def _refused(self, now: float, number: int, probe: Probe, by: bytes) -> None:
+        probe.refused.add(by)
+        if not probe.indirect:
+            self._ask_others(now, number, probe)
+        enough = min(self.here.times.confirmers, len(probe.asked) + 1)
+        if enough > 1 and len(probe.refused) >= enough:
+            self.probes.pop(number, None)
+            row = self.here.table.rows.get(probe.handle)
+            if row is not None:
+                self.opinions.gone(now, row)

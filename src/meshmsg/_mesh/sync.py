@@ -1,0 +1,272 @@
+"""Two directories made one: digests first, then only what differs.
+
+Not here: what a record does (opinion.py). Law: what a sync sends is bounded by SYNC_MAX a message
+and SYNC_TOTAL_MAX in all, and at most SYNCS_MAX are answered at once.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+from .here import Here
+from .limits import (
+    MEMBERS_MAX,
+    SYNC_MAX,
+    SYNC_PER_SECOND,
+    SYNC_TOTAL_MAX,
+    SYNCS_MAX,
+    WARNINGS_MAX,
+)
+from .messages import (
+    BUCKET_DIGESTS,
+    BUCKETS,
+    DIGEST,
+    HEAD,
+    VERSION_ENTRY,
+    Kind,
+    bits_of,
+    buckets_of,
+    handles_of,
+)
+from .octets import (
+    HANDLE,
+    MalformedError,
+    Rumour,
+    Statement,
+    rumour_octets,
+    rumours_of,
+    statement_raw,
+    version_of,
+)
+from .opinion import Opinions
+from .table import STANDING, Row
+from .told import Arrival, Send, State
+
+AT = HEAD.size
+BITS = BUCKETS // 8
+SYNC_TIME = 0.5
+"""Seconds that a sync which was begun is counted, so that others get the time of this node."""
+NAMED = 5
+"""Members that a busy node names to one who asks it."""
+CHANGES = 4
+"""New records that one sync may bring to a node that is still taken to be at rest."""
+AGREE = 2
+"""Peers that have to agree before a node is at rest."""
+PASSED_ON_MAX = 8
+"""New records of one message of a sync that are passed on as rumours, too."""
+
+
+class Syncer:
+    """The syncs of one node."""
+
+    def __init__(self, here: Here, opinions: Opinions) -> None:
+        self.here, self.opinions = here, opinions
+        self.next_at = 0.0
+        self.agreed = 0
+        """Peers in a row that had the same directory; below AGREE, syncs are often."""
+        self._answering: dict[bytes, float] = {}
+        self._allowance, self._allowed_at = SYNC_PER_SECOND, 0.0
+
+    def tick(self, now: float) -> None:
+        """Begin a sync with some member, if it is due."""
+        if self.next_at > now:
+            return
+        for row in self.here.table.some(1):
+            self.here.send(row, self.hello())
+        self.plan(now)
+
+    def plan(self, now: float) -> None:
+        """Set when the next begins."""
+        times = self.here.times
+        wait = times.sync_restless
+        if self.agreed >= AGREE:
+            wait = times.sync_idle * max(1.0, log2(max(1, self.here.members) / 32) + 1)
+        self.next_at = now + wait * (0.75 + 0.5 * self.here.rng.random())
+
+    def restless(self, now: float) -> None:
+        """Sync often again."""
+        self.agreed = 0
+        self.next_at = min(self.next_at, now + self.here.times.sync_restless)
+
+    def hello(self) -> bytes:
+        """Return what begins a sync; our record goes with it."""
+        here = self.here
+        data = here.head(Kind.HELLO) + DIGEST.pack(here.table.digest)
+        return data + rumour_octets(Rumour.RECORD, here.me.raw)
+
+    def agreed_with_one(self, now: float) -> None:
+        """Count a peer that has the same directory."""
+        self.agreed += 1
+        if self.agreed == AGREE:
+            self.plan(now)
+
+    # What arrives
+
+    def on_hello(self, now: float, arrival: Arrival, sender: bytes) -> int:
+        """Compare the digests; return where the rumours begin."""
+        here = self.here
+        (digest,) = DIGEST.unpack_from(arrival.data, AT)
+        if digest == here.table.digest:
+            here.answer(arrival, here.head(Kind.SAME))
+            self.agreed_with_one(now)
+        elif not self._slot(now, sender):
+            here.answer(arrival, self._busy(arrival))
+        else:
+            data = here.head(Kind.DIGEST) + BUCKET_DIGESTS.pack(*here.table.buckets)
+            data += rumour_octets(Rumour.RECORD, here.me.raw)
+            here.answer(arrival, data)
+        return AT + DIGEST.size
+
+    def _busy(self, arrival: Arrival) -> bytes:
+        """Say so, and name some members that may have the time."""
+        data, room = self.here.head(Kind.BUSY), self.here.room_of(arrival)
+        for row in [None, *self.here.table.some(NAMED)]:
+            raw = rumour_octets(Rumour.RECORD, (self.here.me if row is None else row.signed).raw)
+            if len(data) + len(raw) <= room:
+                data += raw
+        return data
+
+    def _slot(self, now: float, sender: bytes) -> bool:
+        self._answering = {other: until for other, until in self._answering.items() if until > now}
+        if sender not in self._answering and len(self._answering) >= SYNCS_MAX:
+            self.here.counts["sync beyond the limit"] += 1
+            return False
+        self._answering[sender] = now + SYNC_TIME
+        return True
+
+    def on_digest(self, now: float, arrival: Arrival) -> int:
+        """Tell what we have in the buckets that differ."""
+        here = self.here
+        theirs = BUCKET_DIGESTS.unpack_from(arrival.data, AT)
+        differ = [i for i, own in enumerate(here.table.buckets) if own != theirs[i]]
+        entries: dict[int, list[bytes]] = {bucket: [] for bucket in differ}
+        for row in here.table.in_buckets(differ):
+            entries[row.signed.handle[0]].append(self._entry(row))
+        if here.me.handle[0] in entries:
+            mine = here.me
+            standing = STANDING[State.LEFT if here.left else State.ALIVE]
+            version = (mine.handle, mine.record.incarnation, mine.record.seq, standing)
+            entries[mine.handle[0]].append(VERSION_ENTRY.pack(*version))
+        chosen, size = [], AT + BITS
+        here.rng.shuffle(differ)
+        for bucket in differ:
+            size += len(entries[bucket]) * VERSION_ENTRY.size
+            if size > SYNC_MAX:
+                break
+            chosen.append(bucket)
+        data = b"".join(entry for bucket in chosen for entry in entries[bucket])
+        self.here.answer(arrival, here.head(Kind.VERSIONS) + bits_of(chosen) + data)
+        return AT + BUCKET_DIGESTS.size
+
+    def _entry(self, row: Row) -> bytes:
+        record = row.signed.record
+        return VERSION_ENTRY.pack(
+            row.signed.handle, record.incarnation, record.seq, STANDING[row.state]
+        )
+
+    def on_versions(self, now: float, arrival: Arrival, sender: bytes) -> None:
+        """Send what is newer here; ask for what is newer there."""
+        here, data = self.here, arrival.data
+        bits = buckets_of(data[AT : AT + BITS])
+        if len(data) < AT + BITS or (len(data) - AT - BITS) % VERSION_ENTRY.size:
+            raise MalformedError("a list of versions that ends too early")
+        if sender not in self._answering:
+            here.counts["versions nobody asked for"] += 1
+            return
+        mine = {row.signed.handle: row for row in here.table.in_buckets(bits)}
+        want: list[bytes] = []
+        give: list[Row] = []
+        warned = 0
+        for handle, incarnation, seq, standing in VERSION_ENTRY.iter_unpack(data[AT + BITS :]):
+            row = mine.pop(handle, None)
+            if handle == here.me.handle:
+                if standing == STANDING[State.UNREACHABLE]:
+                    self.opinions.accused(now, incarnation)
+                continue
+            if row is None:
+                known = here.table.rows.get(handle)
+                if known is None or known.signed.record.incarnation < incarnation:
+                    want.append(handle)
+                continue
+            record = row.signed.record
+            ours, theirs = (record.incarnation, record.seq), (incarnation, seq)
+            if theirs > ours or (theirs == ours and standing == 2 != STANDING[row.state]):
+                want.append(handle)
+            elif ours > theirs or STANDING[row.state] > standing:
+                give.append(row)
+            elif standing > STANDING[row.state] and warned < WARNINGS_MAX:
+                warned += 1
+                self.opinions.check(handle)
+                self.opinions.warn(row)
+        give.extend(mine.values())
+        self._records(now, arrival, give)
+        limit = (SYNC_MAX - AT) // HANDLE
+        if want:
+            self.here.answer(arrival, here.head(Kind.WANT) + b"".join(want[:limit]))
+
+    def _records(self, now: float, arrival: Arrival, rows: list[Row]) -> None:
+        """Send records, in as many messages as they need."""
+        here = self.here
+        head = here.head(Kind.RECORDS)
+        own = rumour_octets(Rumour.RECORD, here.me.raw)
+        parts, size, total = [own], AT + len(own), 0
+        allowed = min(SYNC_TOTAL_MAX, self._allowance + (now - self._allowed_at) * SYNC_PER_SECOND)
+        for row in rows:
+            kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
+            data = rumour_octets(kind, row.signed.raw)
+            if isinstance(row.proof, Statement):
+                data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
+            total += len(data)
+            if total > allowed:
+                here.counts["record beyond the limit of syncs"] += 1
+                break
+            if size + len(data) > SYNC_MAX:
+                self.here.answer(arrival, head + b"".join(parts))
+                parts, size = [], AT
+            parts.append(data)
+            size += len(data)
+        self._allowance, self._allowed_at = max(0.0, allowed - total), now
+        self.here.answer(arrival, head + b"".join(parts))
+
+    def _there(self, handle: bytes) -> None:
+        """Look for one that is gone here and is there for another."""
+        row = self.here.table.absent.get(handle)
+        if row is not None and row.state != State.LEFT:
+            self.opinions.check(handle)
+
+    def on_want(self, now: float, arrival: Arrival) -> None:
+        """Send the records that were asked for."""
+        rows = self.here.table.rows
+        wanted = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
+        self._records(
+            now, arrival, [rows[handle] for handle in dict.fromkeys(wanted) if handle in rows]
+        )
+
+    def on_records(self, now: float, arrival: Arrival, sender: bytes) -> None:
+        """Take records; a few that are new are passed on, many are what others sync, too."""
+        if len(arrival.data) > SYNC_MAX:
+            raise MalformedError(f"{len(arrival.data)} octets of records, at most {SYNC_MAX}")
+        here, new = self.here, []
+        for kind, body in rumours_of(arrival.data, AT):
+            if kind in (Rumour.RECORD, Rumour.HELD):
+                held = kind == Rumour.HELD
+                if self.opinions.hear_record(now, body, arrival.source, sender, held=held):
+                    new.append(body)
+                elif not held:
+                    self._there(version_of(body)[0])
+            elif kind == Rumour.LEFT:
+                self.opinions.hear_statement(now, kind, body)
+        if len(new) > CHANGES:
+            self.restless(now)
+        if len(new) <= PASSED_ON_MAX:
+            for raw in new:
+                handle = version_of(raw)[0]
+                here.rumours.add(Rumour.RECORD, handle, handle, raw)
+
+    def ask_for(self, arrival: Arrival, sender: bytes) -> None:
+        """Ask one that we do not know for its record."""
+        self.here.answer(arrival, self.here.head(Kind.WANT) + sender)
+
+    def send_hello(self, address: str) -> None:
+        """Begin a sync with whoever is there."""
+        self.here.out.append(Send(address, self.hello(), None))

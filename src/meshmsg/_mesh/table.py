@@ -1,0 +1,239 @@
+"""The members that a node knows, and what it thinks of each.
+
+Not here: why a state changes (opinion.py). Law: the digests are always those of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from math import log, log10
+from random import Random
+
+from .limits import Times
+from .messages import BUCKETS, VERSION_ENTRY
+from .octets import Rumour, Signed, Statement
+from .told import Member, State
+
+STANDING = {
+    State.ALIVE: 0,
+    State.SUSPECT: 0,
+    State.UNREACHABLE: 1,
+    State.LEFT: 2,
+    State.FORGOTTEN: 3,
+}
+"""What a sync tells of a state; who is forgotten is not told of."""
+HERE = (State.ALIVE, State.SUSPECT)
+"""The states in which a node is taken to be there."""
+
+
+class Suspicion:
+    """That a member may be gone: who says so, and until when it may refute it."""
+
+    __slots__ = ("accusers", "deadline", "incarnation", "own", "refused", "start")
+
+    def __init__(self, incarnation: int, start: float) -> None:
+        self.incarnation, self.start = incarnation, start
+        self.accusers: dict[bytes, Statement] = {}
+        self.refused = 0
+        self.own = False
+        """Whether this node's own probe failed."""
+        self.deadline = start
+
+    def add(self, said: Statement) -> None:
+        """Count a statement, the first of each node."""
+        before = self.accusers.get(said.by)
+        self.accusers[said.by] = said
+        if said.kind == Rumour.REFUSED and (before is None or before.kind != Rumour.REFUSED):
+            self.refused += 1
+
+    def set_deadline(self, times: Times, members: int) -> None:
+        """Say until when it lasts, from how many accuse and how many members there are."""
+        least = times.suspicion * log10(max(10, members))
+        enough = observers(times, members)
+        accusers = min(max(1, len(self.accusers)), enough)
+        share = log(accusers) / log(enough) if enough > 1 else 1.0
+        self.deadline = self.start + least * (
+            times.suspicion_max - (times.suspicion_max - 1) * share
+        )
+
+
+def observers(times: Times, members: int) -> int:
+    """Return how many distinct members are enough to believe that one is gone."""
+    return max(1, min(times.confirmers, members - 2))
+
+
+def version_digest(signed: Signed, state: State) -> int:
+    """Return the 64 bits that stand for what a sync tells of a member."""
+    record = signed.record
+    version = (signed.handle, record.incarnation, record.seq, STANDING[state])
+    return int.from_bytes(blake2b(VERSION_ENTRY.pack(*version), digest_size=8).digest(), "big")
+
+
+class Row:
+    """A member."""
+
+    __slots__ = ("heard", "proof", "rtt", "signed", "since", "state", "told_by")
+
+    def __init__(self, signed: Signed, state: State, since: float, told_by: bytes) -> None:
+        self.signed, self.state, self.since, self.told_by = signed, state, since, told_by
+        self.rtt: float | None = None
+        self.heard: float | None = None
+        self.proof: Suspicion | Statement | None = None
+        """Of SUSPECT and UNREACHABLE: a suspicion; of LEFT: what it said."""
+
+    @property
+    def suspicion(self) -> Suspicion | None:
+        """The suspicion, if there is one."""
+        return self.proof if isinstance(self.proof, Suspicion) else None
+
+    def member(self) -> Member:
+        """Return it as a user sees it."""
+        return Member(
+            self.signed.record, self.state, self.since, self.rtt, self.heard, self.told_by
+        )
+
+
+class Table:
+    """All members but this node itself, which is in the digests, too."""
+
+    def __init__(self, rng: Random) -> None:
+        self.own = b""
+        """The id of this node."""
+        self.rows: dict[bytes, Row] = {}
+        self.absent: dict[bytes, Row] = {}
+        """Those that are not alive and not suspect."""
+        self._names: dict[str, bytes] = {}
+        self._twins: dict[str, set[bytes]] = {}
+        """Of names that several have: who."""
+        self.here = 0
+        """Rows that are alive or suspect."""
+        self.digest = 0
+        self.buckets = [0] * BUCKETS
+        self._rng = rng
+        self._order: list[bytes] = []
+        self._next = 0
+
+    def add(self, row: Row) -> None:
+        """Take a new member."""
+        handle = row.signed.handle
+        self.rows[handle] = row
+        row.told_by = self._whole(row.told_by)
+        self._name(row)
+        if row.state in HERE:
+            self._entered(handle)
+        else:
+            self.absent[handle] = row
+        self.toggle(row.signed, row.state)
+
+    def _whole(self, handle: bytes) -> bytes:
+        """The id that a handle is of; ours, if it is nobody's any more."""
+        row = self.rows.get(handle)
+        return self.own if row is None else row.signed.record.node_id
+
+    def _entered(self, handle: bytes) -> None:
+        self.here += 1
+        self._order.insert(self._rng.randint(self._next, len(self._order)), handle)
+
+    def change(self, row: Row, state: State, now: float, told_by: bytes) -> None:
+        """Put a member into another state."""
+        handle = row.signed.handle
+        if row.state in HERE and state not in HERE:
+            self.here -= 1
+            self.absent[handle] = row
+        elif row.state not in HERE and state in HERE:
+            self._entered(handle)
+            del self.absent[handle]
+        if STANDING[row.state] != STANDING[state]:
+            self.toggle(row.signed, row.state)
+            self.toggle(row.signed, state)
+        row.state, row.since, row.told_by = state, now, self._whole(told_by)
+
+    def replace(self, row: Row, signed: Signed) -> None:
+        """Take what a member says anew."""
+        if signed.record.name != row.signed.record.name:
+            self._unname(row)
+            self.toggle(row.signed, row.state)
+            row.signed = signed
+            self._name(row)
+        else:
+            self.toggle(row.signed, row.state)
+            row.signed = signed
+        self.toggle(signed, row.state)
+
+    def remove(self, row: Row) -> None:
+        """Know it no more."""
+        if row.state in HERE:
+            self.here -= 1
+        else:
+            del self.absent[row.signed.handle]
+        self.toggle(row.signed, row.state)
+        self._unname(row)
+        del self.rows[row.signed.handle]
+
+    def _unname(self, row: Row) -> None:
+        name, handle = row.signed.record.name, row.signed.handle
+        twins = self._twins.get(name)
+        if twins is None:
+            del self._names[name]
+            return
+        twins.discard(handle)
+        self._names[name] = next(iter(twins))
+        if len(twins) == 1:
+            del self._twins[name]
+
+    def _name(self, row: Row) -> None:
+        name, handle = row.signed.record.name, row.signed.handle
+        other = self._names.setdefault(name, handle)
+        if other != handle:
+            self._twins.setdefault(name, {other}).add(handle)
+
+    def named(self, name: str) -> list[Row]:
+        """Return the members of that name."""
+        one = self._names.get(name)
+        if one is None:
+            return []
+        return [self.rows[handle] for handle in self._twins.get(name, (one,))]
+
+    def toggle(self, signed: Signed, state: State) -> None:
+        """Put a version into the digests, or take it out."""
+        if state == State.FORGOTTEN:
+            return
+        version = version_digest(signed, state)
+        self.digest ^= version
+        self.buckets[signed.handle[0]] ^= version & 0xFFFF_FFFF
+
+    def next_probed(self) -> Row | None:
+        """Return whose turn it is; each comes once a round, in another order each time."""
+        for _ in range(2):
+            while self._next < len(self._order):
+                row = self.rows.get(self._order[self._next])
+                self._next += 1
+                if row is not None and row.state in HERE:
+                    return row
+            self._order = [h for h, row in self.rows.items() if row.state in HERE]
+            self._rng.shuffle(self._order)
+            self._next = 0
+        return None
+
+    def some(self, count: int, but: bytes = b"") -> list[Row]:
+        """Return that many members that are there, distinct and at random; fewer if there are."""
+        found: dict[bytes, Row] = {}
+        order, rng = self._order, self._rng
+        if not order:
+            return []
+        for _ in range(4 * count):
+            handle = order[int(rng.random() * len(order))]
+            row = self.rows.get(handle)
+            if row is not None and row.state == State.ALIVE and handle != but:
+                found[handle] = row
+                if len(found) == count:
+                    break
+        return list(found.values())
+
+    def in_buckets(self, buckets: list[int]) -> Iterator[Row]:
+        """Yield the members of these buckets that a sync tells of."""
+        wanted = set(buckets)
+        for handle, row in self.rows.items():
+            if handle[0] in wanted and row.state != State.FORGOTTEN:
+                yield row

@@ -1,0 +1,44 @@
+"""Nodes that find each other, without a server and without multicast.
+
+Each process makes a `Mesh` with any seed, announces its sockets under names, and connects others to
+them. `meshmsg.mesh.aio` has the same for asyncio. Not in `import meshmsg`; needs the extra `mesh`.
+"""
+
+from meshmsg._mesh.told import Event as Event
+from meshmsg._mesh.told import EventKind as EventKind
+from meshmsg._mesh.told import Member as Member
+from meshmsg._mesh.told import Record as Record
+from meshmsg._mesh.told import Service as Service
+from meshmsg._mesh.told import State as State
+from meshmsg.mesh._explain import Explanation as Explanation
+from meshmsg.mesh._finding.asking import SeedInfo as SeedInfo
+from meshmsg.mesh._finding.dns import Dns as Dns
+from meshmsg.mesh._finding.dns import DnsSrv as DnsSrv
+from meshmsg.mesh._finding.seeds import Callback as Callback
+from meshmsg.mesh._finding.seeds import Seed as Seed
+from meshmsg.mesh._finding.seeds import SharedDir as SharedDir
+from meshmsg.mesh._finding.seeds import Static as Static
+from meshmsg.mesh._sync import Mesh as Mesh
+from meshmsg.mesh._watch import Watch as Watch
+
+__all__ = [
+    "Callback",
+    "Dns",
+    "DnsSrv",
+    "Event",
+    "EventKind",
+    "Explanation",
+    "Member",
+    "Mesh",
+    "Record",
+    "Seed",
+    "SeedInfo",
+    "Service",
+    "SharedDir",
+    "State",
+    "Static",
+    "Watch",
+]
+
+for _name in __all__:  # they are what is imported, whichever file they are written in
+    globals()[_name].__module__ = __name__

@@ -1,0 +1,168 @@
+"""Addresses of mesh ports and endpoints of services: read, compared, made such as others can use.
+
+Not here: who is asked for addresses (_finding), who is connected to (_link.py). Law: what
+a stranger names as an address is looked at here before anything connects to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from meshmsg._binding.errors import UsageError
+from meshmsg._mesh.told import Member, Record
+
+PLAIN, PROTECTED = "tcp://", "tls+tcp://"
+"""How an address of a mesh port begins in records; how what is dialed begins with a secret."""
+PORT_MAX = 65_535
+HOST_TAG = 4
+"""Octets of the hash that tells apart machines and network namespaces of one name."""
+HOST_NAME_MAX = 100
+"""Octets of the name of the machine that a record has."""
+
+
+def parts_of(endpoint: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of an endpoint of TCP; port 0 where there is none."""
+    scheme, _, rest = endpoint.partition("://")
+    host, _, port = rest.rpartition(":")
+    number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else 0
+    return scheme, host, number if number <= PORT_MAX else 0
+
+
+def ip_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a host is, if it is no name."""
+    try:
+        found = ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return mapped or found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    ip = ip_of(host)
+    return host == "localhost" or (ip is not None and ip.is_loopback)
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether it stands for all addresses of a machine."""
+    ip = ip_of(host)
+    return host in ("*", "") or (ip is not None and ip.is_unspecified)
+
+
+def denied(host: str, *, loopback: bool) -> str:
+    """Say why an address from outside is not connected to; "" where it may be.
+
+    Args:
+        host: An address, or a name, which is not looked up here.
+        loopback: Whether addresses of this machine may be.
+    """
+    ip = ip_of(host)
+    if ip is None:
+        return "" if host != "localhost" or loopback else "it is this machine"
+    if ip.is_link_local:
+        return "it is link-local: where clouds keep credentials (169.254.169.254)"
+    if ip.is_unspecified or ip.is_multicast:
+        return "it is nobody's address"
+    return "it is this machine" if ip.is_loopback and not loopback else ""
+
+
+def address_of(given: str, what: str) -> str:
+    """Return the address of a mesh port as records have it.
+
+    Args:
+        given: "host:port", "tcp://host:port" or "tls+tcp://host:port".
+        what: It is, for the error.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if not isinstance(given, str):
+        raise TypeError(f"{what} is {given!r}; it is a str such as tcp://10.0.0.5:7450")
+    bare = given.removeprefix(PROTECTED).removeprefix(PLAIN)
+    _, host, port = parts_of(f"{PLAIN}{bare}")
+    if "://" in bare or not host or not port or not bare.isprintable() or " " in bare:
+        raise UsageError(
+            f"{what} is {given!r}; it is tcp://host:port, with a port up to {PORT_MAX}"
+        )
+    return f"{PLAIN}{bare}"
+
+
+def joined(ip: str, port: int) -> str:
+    """Return the address of a mesh port at an IP."""
+    bare = ip.strip("[]")
+    return f"{PLAIN}[{bare}]:{port}" if ":" in bare else f"{PLAIN}{bare}:{port}"
+
+
+def here() -> str:
+    """Name this machine and network namespace: who says the same can be reached by loopback."""
+    marks = [socket.gethostname()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/net"):
+        try:
+            if path.endswith("net"):
+                marks.append(os.readlink(path))
+            else:
+                with open(path, encoding="ascii") as file:
+                    marks.append(file.read().strip())
+        except OSError:
+            marks.append("")
+    tag = hashlib.blake2b("\0".join(marks).encode(), digest_size=HOST_TAG).hexdigest()
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "-" for c in marks[0])
+    return f"{name[:HOST_NAME_MAX]}#{tag}"
+
+
+def name_of_host(host: str) -> str:
+    """Return the machine's name of what `here` made."""
+    return host.partition("#")[0]
+
+
+def advertised(endpoints: Iterable[str], own: Sequence[str]) -> tuple[str, ...]:
+    """Return the endpoints of a socket as others are told of them.
+
+    Args:
+        endpoints: As it is bound. Those of inproc are nobody else's.
+        own: Addresses of this node's mesh port, as its peers see them.
+    """
+    seen = [host for _, host, _ in map(parts_of, own) if not is_wildcard(host)]
+    told: list[str] = []
+    for endpoint in endpoints:
+        scheme, host, port = parts_of(endpoint)
+        if scheme == "ipc":
+            told.append(endpoint)
+        elif scheme.endswith("tcp"):
+            hosts = seen if is_wildcard(host) else [host]
+            told += [f"{scheme}://{one}:{port}" for one in hosts]
+    return tuple(dict.fromkeys(told))
+
+
+def usable(endpoints: Sequence[str], theirs: str, ours: str) -> str:
+    """Return the endpoint of a service that can be connected to from here; "" if there is none.
+
+    Args:
+        endpoints: As its node says.
+        theirs, ours: The hosts of the two nodes (`here`).
+    """
+    for endpoint in endpoints:
+        scheme, host, port = parts_of(endpoint)
+        local = scheme == "ipc" or is_loopback(host)
+        if local and (theirs != ours or not ours):
+            continue
+        if scheme == "ipc" or (scheme.endswith("tcp") and port and not denied(host, loopback=True)):
+            return endpoint
+    return ""
+
+
+def tier(record: Record, host: str, zone: str) -> int:
+    """Tell how far a node is: 0 the same machine, 1 the same zone, 2 elsewhere."""
+    if host and record.host == host:
+        return 0
+    return 1 if zone and record.zone == zone else 2
+
+
+def name_of(member: Member) -> str:
+    """Return the name of a node and the first octets of its id, for texts."""
+    return f"{member.record.name} ({member.record.node_id.hex()[:8]})"

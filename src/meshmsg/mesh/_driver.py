@@ -1,0 +1,304 @@
+"""Drives the core of one node: a thread that sleeps until something comes or is due.
+
+Not here: the connections (_link.py), what users are told (_watch.py), whom sockets connect to
+(_follow.py). Law: the core is called under the lock; nothing of a user's is called under it; only
+the thread sends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from random import Random
+from typing import Protocol
+
+from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOutError
+from meshmsg._events.log_records import block_signals, tell_of_error, until_over
+from meshmsg._mesh.seam import MeshCore
+from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send
+from meshmsg.mesh._finding.asking import Seeding
+from meshmsg.mesh._finding.seeds import Seed
+from meshmsg.mesh._link import QUESTION, Came, Link
+from meshmsg.mesh._offers import Offers
+from meshmsg.mesh._place import Place
+
+OFFERS_S = 1.0
+"""Seconds between two looks whether a socket that is announced was closed."""
+AGAIN_S = 0.2
+"""Seconds until the thread goes on after an error of its own."""
+LEAVE_S = 2.0
+"""Seconds that a node that leaves has to tell the others."""
+MEET_S = 0.5
+"""Seconds that a node that leaves waits for the first answer, if it has just begun to join."""
+JOIN_S = 5.0
+"""Seconds that closing waits for the thread."""
+FAR = 3_600.0
+"""Seconds that the thread sleeps at most."""
+READ = 65_536
+"""Octets of rings that are taken at once."""
+
+
+class Listens(Protocol):
+    """Who is told what changes, on the thread of the mesh; nothing there may wait."""
+
+    def told(self, events: Sequence[Event]) -> bool:
+        """Take events; false: it wants no more."""
+        ...
+
+    def closed(self) -> None:
+        """There will be no more."""
+        ...
+
+
+class Driver:
+    """One node at work."""
+
+    def __init__(self, core: MeshCore, place: Place, clock: Callable[[], float]) -> None:
+        self.core, self.place, self.clock = core, place, clock
+        self.lock = threading.RLock()
+        self.offers = Offers()
+        self.joined = threading.Condition(self.lock)
+        """Notified as anything changes."""
+        self.answer: Callable[[Came], bytes | None] = lambda came: None
+        """Answers who asks; set by the mesh before it begins."""
+        self._listeners: list[Listens] = []
+        self._mine: list[Event] = []
+        """What changed of this node itself, which the core tells nobody here."""
+        self._ready = select.poll()
+        self._rung, self._ring = os.pipe()
+        for fd in (self._rung, self._ring):
+            os.set_blocking(fd, False)
+        self._ready.register(self._rung, select.POLLIN)
+        self._offers_at = 0.0
+        self._left_at: float | None = None
+        self._leave_by = float("inf")
+        """When it leaves, whoever it knows by then."""
+        self._left = threading.Event()
+        self._over = self._closed = False
+        self._ended = threading.Event()
+        self._pid = os.getpid()
+        self._own = core.me().addresses
+
+    # Set up, and end
+
+    def begin(self, link: Link, seeds: Sequence[Seed], rng: Random) -> None:
+        """Start the thread, and that of the seeds."""
+        self.link = link
+        self._ready.register(link.router.fileno(), select.POLLIN)
+        self.seeding = Seeding(
+            seeds, local=self.place.local, rng=rng, own=self._first_address, found=self._found
+        )
+        self._thread = threading.Thread(target=self._run, name="meshmsg-mesh", daemon=True)
+        self._thread.start()
+
+    def _first_address(self) -> str:
+        return next(iter(self.place.addresses), "")
+
+    def _found(self, addresses: list[str]) -> None:
+        with self.lock:
+            self.core.seeds(self.clock(), addresses)
+        self.ring()
+
+    def ring(self) -> None:
+        """Have the thread look; from any thread."""
+        with suppress(BlockingIOError, OSError):  # it is full: the thread will look; or it is over
+            os.write(self._ring, b"\0")
+
+    def check(self) -> None:
+        """Refuse what cannot be done any more.
+
+        Raises:
+            ClosedError: The mesh was closed.
+            ForkedError: It was made before a fork.
+        """
+        if os.getpid() != self._pid:
+            raise ForkedError(
+                f"this Mesh was made in process {self._pid}; make a new one after fork"
+            )
+        if self._over:
+            raise ClosedError("this Mesh was closed; make a new one")
+
+    @property
+    def over(self) -> bool:
+        """Whether it was closed."""
+        return self._over
+
+    def leave(self, timeout: float) -> None:
+        """Tell others that this node leaves, for some time at most; then close."""
+        if os.getpid() == self._pid and not self._over and not self._ended.is_set():
+            with self.lock:
+                self._leave_by = min(self._leave_by, self.clock() + MEET_S)
+            self.ring()
+            self._left.wait(timeout)
+        self.close()
+
+    def close(self) -> None:
+        """End the threads and the connections. Safe to call twice, and after a fork."""
+        if os.getpid() != self._pid:
+            return
+        with self.lock:
+            first, self._closed, self._over = not self._closed, True, True
+        self.ring()
+        if self._thread is not threading.current_thread():
+            self._thread.join(JOIN_S)
+        if not first:
+            return
+        self.seeding.close()
+        self.link.router.close()
+        if self._ended.is_set():
+            os.close(self._rung)
+            os.close(self._ring)
+
+    # Who listens
+
+    def listen(self, listener: Listens, first: Callable[[], None] | None = None) -> None:
+        """Have somebody told from now on; first: what is done before anything else is told."""
+        with self.lock:
+            self.check()
+            if first is not None:
+                first()
+            self._listeners.append(listener)
+        self.ring()
+
+    def changed(self) -> None:
+        """Say again what this node offers, and have the thread send it. The lock is held."""
+        if self._left_at is not None:
+            return
+        before = self.core.me()
+        self.core.offer(self.clock(), self.offers.services(self.place.addresses))
+        if self.core.me() != before:
+            self._mine.append(Event(EventKind.CHANGED, self.core.members()[0], before))
+
+    def wait(self, until: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait until something is so of the members; false: it was not in time."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self.joined:
+            while not until():
+                self.check()
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self.joined.wait(left)
+            return True
+
+    # The thread
+
+    def _run(self) -> None:
+        until_over(block_signals)
+        until_over(self._once)
+        self._left.set()
+        for listener in self._listeners:
+            listener.closed()
+        self._listeners.clear()
+        with self.joined:
+            self._over = True
+            self._ended.set()
+            self.joined.notify_all()
+
+    def _once(self) -> bool:
+        try:
+            if self._over:
+                return True
+            self._sleep()
+            return self._over or self._turn(self.clock())
+        except (ClosedError, ForkedError):
+            return True
+        except BaseException:  # no memory, say
+            tell_of_error("the mesh failed, and goes on")
+            self._ended.wait(AGAIN_S)
+            return False
+
+    def _sleep(self) -> None:
+        with self.lock:
+            due = min(self.core.due(), self._offers_at)
+            if self._left_at is None:
+                due = min(due, self._leave_by)
+        wait = min(max(due - self.clock(), 0.0), FAR)
+        self._ready.poll(int(wait * 1000) + (wait > 0))
+        with suppress(BlockingIOError):
+            os.read(self._rung, READ)
+
+    def _turn(self, now: float) -> bool:
+        """Take what came, do what is due, send what is to be sent; true: it is over."""
+        questions: list[Came] = []
+        with self.lock:
+            for seen in self.link.happened():
+                if seen.node is not None and seen.evidence is not None:
+                    self.core.saw(now, seen.node, seen.evidence)
+            for came in self.link.came():
+                if len(came.frames) == 1:
+                    self.core.arrived(now, Arrival(came.source, came.frames[0], came.reply))
+                elif came.frames[0] == QUESTION:
+                    questions.append(came)
+            self._settle(now)
+            self._leave(now)
+            if self.core.due() <= now:
+                self.core.tick(now)
+            out, told = self.core.take(), [*self._mine, *self.core.events()]
+            self._mine = []
+            listeners = list(self._listeners)
+            if told:
+                self.joined.notify_all()
+        self._send(now, out)
+        for came in questions:
+            answer = self.answer(came)
+            if answer is not None:
+                self.link.answer(came.reply, [came.frames[1], answer])
+        for event in told:
+            if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew
+                record = event.member.record
+                self.link.hang_up(record.addresses, record.node_id)
+        self._tell(listeners, told)
+        self.link.close_idle(now)
+        return self._is_left(now)
+
+    def _leave(self, now: float) -> None:
+        """Leave, if that is asked for and there is somebody to tell. The lock is held."""
+        if self._left_at is not None or self._leave_by == float("inf"):
+            return
+        if now >= self._leave_by or not self.link.busy or len(self.core.members()) > 1:
+            self.core.leave(now)
+            self._left_at = now
+
+    def _settle(self, now: float) -> None:
+        """Say where this node is and what it offers, if that changed. The lock is held."""
+        seen, self.link.seen = self.link.seen, []
+        dialed, self.link.dialed_at = self.link.dialed_at, []
+        if not self.place.addresses:  # any word is better than none
+            seen += dialed
+        moved = [self.place.seen_at(source, by) for source, by in seen]
+        if any(moved):
+            self.core.moved(now, self.place.addresses)
+            self.seeding.ask_again()
+        if any(moved) or now >= self._offers_at:
+            self._offers_at = now + OFFERS_S
+            self.changed()
+
+    def _send(self, now: float, out: Sequence[Send | Answer]) -> None:
+        for one in out:
+            if isinstance(one, Answer):
+                self.link.answer(one.reply, [one.data])
+            else:
+                self.link.send(now, one.to, one.data, one.node)
+
+    def _tell(self, listeners: Sequence[Listens], told: Sequence[Event]) -> None:
+        gone = [one for one in listeners if not one.told(told)]
+        if gone:
+            with self.lock:
+                self._listeners = [one for one in self._listeners if one not in gone]
+
+    def _is_left(self, now: float) -> bool:
+        """Whether the others were told that this node leaves."""
+        if self._left_at is None:
+            return False
+        with self.lock:
+            quiet = self.core.due() == float("inf")
+        if now - self._left_at < LEAVE_S and (self.link.waits or not quiet):
+            return False
+        with suppress(TimedOutError, MeshError):
+            self.link.router.drain(timeout=LEAVE_S)
+        return True

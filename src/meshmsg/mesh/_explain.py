@@ -1,0 +1,119 @@
+"""What a node knows of another one, and why: for `explain`, and for who asks from outside.
+
+Not here: asking (_questions.py). Law: plain values; times are seconds ago, so that they mean the
+same on another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from meshmsg._mesh.told import Event, Member
+from meshmsg.mesh._addresses import name_of, name_of_host
+from meshmsg.mesh._finding.asking import SeedInfo
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why this node sees another one, or why it does not.
+
+    Attributes:
+        asked: What was asked for.
+        found: Nodes that it may be: by name, id or address. None: nobody has told of it.
+        now: The time of the mesh's clock, which `since` and `heard` of those have.
+        told_by: By id: the name of the node that said what the state says.
+        errors: By address: why it could not be connected to the last time.
+        seeds: What seeds say, and what became of it.
+        own: This node's own addresses, as it advertises them; none while it has no address.
+        dropped: Messages of the mesh that found no room or nobody, since it began.
+    """
+
+    asked: str
+    found: tuple[Member, ...]
+    now: float
+    told_by: Mapping[bytes, str]
+    errors: Mapping[str, str]
+    seeds: tuple[SeedInfo, ...]
+    own: tuple[str, ...]
+    dropped: int
+
+    def lines(self) -> list[str]:
+        """Say it in lines. Thread-safe: yes."""
+        said = [f"{self.asked}: nobody has told of it"] if not self.found else []
+        for one in self.found:
+            said += self._lines_of(one)
+        said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
+        for seed in self.seeds:
+            asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"
+            said.append(f"seed {seed.seed}: {asked}, {len(seed.addresses)} addresses")
+            said += [f"  {seed.error}"] if seed.error else []
+            said += [f"  {address}: {why}" for address, why in seed.tried if why]
+        return said
+
+    def _lines_of(self, one: Member) -> list[str]:
+        record = one.record
+        by = self.told_by.get(record.node_id, "")
+        said = [
+            f"{name_of(one)}: {one.state.name} for {max(self.now - one.since, 0):.1f} s"
+            + (f", as {by} said" if by and one.told_by != record.node_id else ""),
+            f"  at {', '.join(record.addresses) or 'no address'}, host "
+            f"{name_of_host(record.host) or '-'}, zone {record.zone or '-'}",
+        ]
+        if one.heard is None:
+            said.append("  nothing of its own ever came here")
+        else:
+            said.append(f"  last heard of itself {max(self.now - one.heard, 0):.1f} s ago")
+        if one.rtt is not None:
+            said.append(f"  round trip {one.rtt * 1000:.2f} ms")
+        said += [f"  {a}: {self.errors[a]}" for a in record.addresses if a in self.errors]
+        said += [f"  {s.name} ({s.role}) at {', '.join(s.endpoints)}" for s in record.services]
+        return said
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def member_dict(one: Member, now: float) -> dict[str, Any]:
+    """Return a node as what JSON has; times are seconds ago."""
+    record = one.record
+    return {
+        "name": record.name,
+        "node_id": record.node_id.hex(),
+        "state": one.state.name,
+        "since": round(max(now - one.since, 0.0), 3),
+        "heard": None if one.heard is None else round(max(now - one.heard, 0.0), 3),
+        "rtt": one.rtt,
+        "addresses": list(record.addresses),
+        "host": name_of_host(record.host),
+        "zone": record.zone,
+        "incarnation": record.incarnation,
+        "services": [
+            {
+                "name": s.name,
+                "role": s.role,
+                "endpoints": list(s.endpoints),
+                "meta": dict(s.meta),
+                "weight": s.weight,
+            }
+            for s in record.services
+        ],
+    }
+
+
+def event_dict(event: Event, now: float) -> dict[str, Any]:
+    """Return an event as what JSON has."""
+    return {"event": event.kind.name, **member_dict(event.member, now)}
+
+
+def matching(members: Sequence[Member], node: str) -> tuple[Member, ...]:
+    """Return the nodes that a name, the beginning of an id, or an address may mean."""
+    exact = [m for m in members if node == m.record.name or node in m.record.addresses]
+    if exact or len(node) < ID_MIN:
+        return tuple(exact)
+    return tuple(m for m in members if m.record.node_id.hex().startswith(node.lower()))
+
+
+ID_MIN = 4
+"""Characters of an id that say which one is meant."""

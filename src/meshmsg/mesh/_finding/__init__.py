@@ -1,0 +1,1 @@
+"""Where nodes may be: the seeds, and the thread that asks them."""

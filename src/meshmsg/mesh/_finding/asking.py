@@ -1,0 +1,182 @@
+"""Asks seeds where nodes may be, on a thread of its own, as names may take their time.
+
+Not here: the seeds (_finding). Law: a seed that fails is asked again and told of
+(`explain`); what it said before stays until it says something else.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from meshmsg._binding.errors import UsageError
+from meshmsg._events.log_records import block_signals, until_over
+from meshmsg.mesh._finding.seeds import ASK_FIRST_S, ASK_MAX_S, Seed, Static, believed
+
+SEEDS_MAX = 64
+"""Seeds of one node."""
+JITTER = 0.2
+"""Part of the time between two questions that is random, so that nodes do not ask together."""
+JOIN_S = 1.0
+"""Seconds that the end waits for a seed that is being asked."""
+WORDS_MAX = 200
+"""Characters that are kept of why a seed failed."""
+
+
+@dataclass(frozen=True)
+class SeedInfo:
+    """What is known of one seed.
+
+    Attributes:
+        seed: Which, as its repr says.
+        addresses: What it gave the last time that it gave something.
+        asked: Seconds ago that it was asked last; None: never yet.
+        error: Why it gave nothing then, or what was left out; "" if nothing was wrong.
+        tried: By address, what became of the last attempt to connect there: "" is well, or not
+            tried.
+    """
+
+    seed: str
+    addresses: tuple[str, ...]
+    asked: float | None
+    error: str
+    tried: tuple[tuple[str, str], ...] = ()
+
+
+class _Asked:
+    """One seed, and what it said."""
+
+    def __init__(self, seed: Seed) -> None:
+        self.seed = seed
+        self.addresses: list[str] = []
+        self.at: float | None = None
+        self.due = 0.0
+        self.wait = ASK_FIRST_S
+        self.error = ""
+
+    def ask(self, own: str, local: bool, now: float) -> float:
+        """Ask, and note what came; return seconds until it is asked again."""
+        self.at = now
+        try:
+            found = self.seed._find(own)
+        except Exception as error:  # a function of a user's may raise anything
+            self.error = f"{type(error).__name__}: {error}"[:WORDS_MAX]
+            wait, self.wait = self.wait, min(2 * self.wait, ASK_MAX_S)
+            return wait
+        given = isinstance(self.seed, Static)  # who wrote them there knows what they are
+        taken, self.error = believed(found.addresses, local=local or given)
+        self.addresses = taken
+        self.wait = ASK_FIRST_S
+        return found.again if found.again is not None else ASK_FIRST_S
+
+
+def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
+    """Return the seeds that a user gave; plain addresses are one of them.
+
+    Raises:
+        UsageError: One is neither; or there are too many.
+    """
+    several = [given] if isinstance(given, (Seed, str)) else list(given or ())
+    plain = [one for one in several if isinstance(one, str)]
+    seeds = [one for one in several if isinstance(one, Seed)]
+    if len(plain) + len(seeds) != len(several):
+        wrong = next(one for one in several if not isinstance(one, (Seed, str)))
+        raise TypeError(f"a seed is {wrong!r}; it is an address or a seed such as mesh.Dns(...)")
+    if len(seeds) > SEEDS_MAX:
+        raise UsageError(
+            f"{len(seeds)} seeds; a node has up to {SEEDS_MAX}, each of many addresses"
+        )
+    return [Static(plain), *seeds] if plain else seeds
+
+
+class Seeding:
+    """The thread that asks."""
+
+    def __init__(
+        self,
+        seeds: Sequence[Seed],
+        *,
+        local: bool,
+        rng: Random,
+        own: Callable[[], str],
+        found: Callable[[list[str]], None],
+    ) -> None:
+        """Begin to ask.
+
+        Args:
+            seeds: Whom.
+            local: Whether this node is on loopback.
+            rng: For the jitter.
+            own: Tells the address of this node, "" while it is not known.
+            found: Called on the thread with all addresses, each time that they have changed.
+        """
+        self._asked = [_Asked(seed) for seed in seeds]
+        self._local, self._rng, self._own, self._found = local, rng, own, found
+        self._last: list[str] | None = None
+        self._lock = threading.Lock()
+        self._turn = threading.Condition(self._lock)
+        self._over = False
+        self._thread: threading.Thread | None = None
+        if seeds:
+            self._thread = threading.Thread(target=self._run, name="meshmsg-seeds", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        until_over(block_signals)
+        until_over(self._once)
+
+    def _once(self) -> bool:
+        """Ask who is due, and wait until the next one is; true: it is over."""
+        for one in self._asked:
+            if self._over:
+                break
+            now = time.monotonic()
+            if one.due <= now:
+                wait = one.ask(self._own(), self._local, now)
+                one.due = now + wait * (1 + JITTER * (self._rng.random() - 0.5))
+        merged = list(dict.fromkeys(a for one in self._asked for a in one.addresses))
+        if merged != self._last and not self._over:
+            self._last = merged
+            self._found(merged)
+        with self._turn:
+            while not self._over:
+                wait = min(one.due for one in self._asked) - time.monotonic()
+                if wait <= 0:
+                    break
+                self._turn.wait(wait)
+            return self._over
+
+    def ask_again(self) -> None:
+        """Ask all of them now: this node has an address that they are to know."""
+        with self._turn:
+            for one in self._asked:
+                one.due = 0.0
+            self._turn.notify_all()
+
+    def infos(self, errors: Callable[[str], str]) -> tuple[SeedInfo, ...]:
+        """Tell what is known of each; errors: why an address was not reached."""
+        now = time.monotonic()
+        return tuple(
+            SeedInfo(
+                seed=repr(one.seed),
+                addresses=tuple(one.addresses),
+                asked=None if one.at is None else max(now - one.at, 0.0),
+                error=one.error,
+                tried=tuple((a, errors(a)) for a in one.addresses),
+            )
+            for one in self._asked
+        )
+
+    def close(self) -> None:
+        """Ask no more. Safe to call twice."""
+        with self._turn:
+            over, self._over = self._over, True
+            self._turn.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(JOIN_S)
+        if not over:
+            for one in self._asked:
+                one.seed._gone()

@@ -1,0 +1,137 @@
+"""Keeps a socket connected to the nodes that offer a service, for as long as it is open.
+
+Not here: which of them (_select.py). Law: a rumour closes no connection: UNREACHABLE only stops
+dialing who is new; an endpoint is left when its node has left or is forgotten, or when another
+choice is connected in its place.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+
+from meshmsg._binding.errors import AddressError, MeshError, UsageError
+from meshmsg._mesh.told import Event, Member, State
+from meshmsg._socket.base import SocketBase
+from meshmsg._socket.peers import all_peers
+from meshmsg.mesh._addresses import tier, usable
+from meshmsg.mesh._select import Candidate, Choice, chosen
+from meshmsg.mesh._watch import concerns
+
+ENDPOINTS_MAX = 4_096
+"""Endpoints that one socket is connected to by the mesh."""
+ERRORS_MAX = 256
+"""Endpoints whose refusal is remembered."""
+_GONE = (State.LEFT, State.FORGOTTEN)
+
+
+class Follower:
+    """One socket that follows a service. Called on the thread of the mesh only."""
+
+    def __init__(
+        self,
+        service: str,
+        socket: SocketBase,
+        choice: Choice,
+        own: Callable[[], Member],
+        members: Callable[[], list[Member]],
+    ) -> None:
+        """Follow; the first `told` connects.
+
+        Args:
+            service: The name.
+            socket: What is connected; it is not kept alive.
+            choice: Which of the nodes.
+            own: Tells of this node.
+            members: Tells of all nodes.
+        """
+        self._service, self._choice = service, choice
+        self._socket = weakref.ref(socket)
+        self._own, self._members = own, members
+        self._dialed: set[str] = set()
+        self._surplus = True
+        """Whether some that are dialed are not chosen, and wait for others to be connected."""
+        self.errors: dict[str, str] = {}
+        """By endpoint: why the socket cannot be connected there."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its socket is."""
+        socket = self._socket()
+        return socket is not None and not socket.closed
+
+    def told(self, events: Sequence[Event]) -> bool:
+        """Look whom to connect to now; false: the socket was closed."""
+        socket = self._socket()
+        if socket is None or socket.closed:
+            return False
+        if self._surplus or any(concerns(one, self._service) for one in events):
+            try:
+                self._look(socket)
+            except MeshError:
+                return not socket.closed
+        return True
+
+    def closed(self) -> None:
+        """The mesh is over: what is connected stays so."""
+
+    def _candidates(self, own: Member) -> tuple[list[Candidate], set[str]]:
+        """Return who may be dialed, and the endpoints that may stay."""
+        found, stay = [], set[str]()
+        for member in self._members():
+            if member.state in _GONE:
+                continue
+            for service in member.record.services:
+                if service.name != self._service:
+                    continue
+                url = usable(service.endpoints, member.record.host, own.record.host)
+                if not url:
+                    continue
+                stay.update(service.endpoints)
+                if member.state != State.UNREACHABLE:
+                    distance = tier(member.record, own.record.host, own.record.zone)
+                    node = member.record.node_id
+                    found.append(Candidate(url, node, distance, service.weight))
+        return found, stay
+
+    def _look(self, socket: SocketBase) -> None:
+        own = self._own()
+        candidates, stay = self._candidates(own)
+        self._dialed &= set(socket._connected)  # what the user disconnected is not ours any more
+        for url in [one for one in self._dialed if one not in stay]:
+            self._leave(socket, url)
+        wanted = chosen(self._choice, candidates, self._dialed, own.record.name)
+        bound = set(socket.endpoints)
+        for url in wanted:
+            if url not in self._dialed and url not in bound:
+                self._dial(socket, url)
+        surplus = self._unwanted(candidates, wanted)
+        if surplus and any(one.endpoint in wanted for one in all_peers(socket._handle)[1]):
+            for url in surplus:
+                self._leave(socket, url)
+            surplus = set()
+        self._surplus = bool(surplus)
+
+    def _unwanted(self, candidates: Sequence[Candidate], wanted: dict[str, Candidate]) -> set[str]:
+        """Return what is dialed and there, and not chosen: who is silent keeps its connection."""
+        there = {one.url for one in candidates if one.weight > 0}
+        return {url for url in self._dialed if url in there and url not in wanted}
+
+    def _dial(self, socket: SocketBase, url: str) -> None:
+        if len(self._dialed) >= ENDPOINTS_MAX or url in socket._connected:
+            return
+        try:
+            socket.connect(url)
+        except (AddressError, UsageError) as error:
+            if len(self.errors) < ERRORS_MAX:
+                self.errors[url] = str(error)
+            return
+        self.errors.pop(url, None)
+        self._dialed.add(url)
+
+    def _leave(self, socket: SocketBase, url: str) -> None:
+        self._dialed.discard(url)
+        try:
+            socket.disconnect(url)
+        except AddressError:
+            return  # the user did

@@ -1,0 +1,312 @@
+"""The mesh port: one Router that others connect to, and that connects to others.
+
+Connections are made as there is something to say, and closed as they are idle or too many. Not
+here: what is said (_mesh), when (_driver.py). Law: one thread calls this, but for `note`; nothing
+waits here; what a peer can make grow has a limit.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from meshmsg._binding.errors import AddressError, PeerError, UsageError, WouldBlockError
+from meshmsg._binding.message import Message
+from meshmsg._binding.snapshots import Event, EventKind, Reason
+from meshmsg._mesh.limits import SYNC_MAX
+from meshmsg._mesh.seam import Evidence
+from meshmsg._security.policy import Policy
+from meshmsg._sync.roles import Router
+from meshmsg.mesh._addresses import PLAIN, PROTECTED
+
+CONNECTIONS_MAX = 256
+"""Connections that this node has made and keeps."""
+ACCEPTED_MAX = 4_096
+"""Connections that others have made."""
+IDLE_S = 60.0
+"""Seconds after which a connection that nothing was sent over is closed."""
+IDLE_LOOK_S = 5.0
+"""Seconds between two looks for those."""
+WAITING_MAX = 32
+"""Messages that wait for one connection to be made."""
+REPLIES_MAX = 8_192
+"""Peers whose way back is remembered."""
+ERRORS_MAX = 1_024
+"""Addresses whose last error is remembered."""
+EVENTS_MAX = 65_536
+"""Events of connections that wait to be looked at; the oldest go first."""
+RECV_MAX = 1_000
+"""Messages that one look takes."""
+LINGER_S = 0.5
+"""Seconds that what was sent has to go out as a connection is closed."""
+DIAL_AGAIN_S = 5.0
+"""Longer than a connection that failed is kept: the mesh itself says when it is dialed again."""
+QUESTION = b"meshmsg.ask"
+"""First of the frames of who is no member and asks (_questions.py)."""
+_WHERE, _SEEN = b"meshmsg.where", b"meshmsg.seen"
+"""Frames of "I dialed this address; where do you see me?", and of the answer."""
+TWO = 2
+
+
+class Seen(NamedTuple):
+    """What happened to a connection that this node made."""
+
+    url: str
+    node: bytes | None
+    evidence: Evidence | None
+    words: str
+
+
+class Came(NamedTuple):
+    """One message."""
+
+    reply: int
+    source: str
+    frames: Sequence[bytes]
+
+
+class _Connection:
+    """One that this node makes."""
+
+    __slots__ = ("identity", "node", "up", "used", "waiting")
+
+    def __init__(self, identity: bytes, now: float) -> None:
+        self.identity = identity
+        self.node: bytes | None = None
+        self.up = False
+        self.used = now
+        self.waiting: list[bytes] = []
+
+
+class Link:
+    """The Router of one node, and which connections it has."""
+
+    def __init__(
+        self,
+        bind: str,
+        security: Policy | None,
+        insecure: bool,
+        salt: bytes,
+        ring: Callable[[], None],
+    ) -> None:
+        """Bind.
+
+        Args:
+            bind: Where, as "tcp://host:port".
+            security: What protects the connections; None: nothing.
+            insecure: Whether it may be bound outside loopback without that.
+            salt: Random octets, so that nobody guesses what peers are called here.
+            ring: Called, by any thread, when `note` was.
+
+        Raises:
+            AddressError, InsecureBindError, ResourceError: As of any socket.
+        """
+        self._scheme = PLAIN if security is None else PROTECTED
+        self._salt, self._ring = salt, ring
+        self._noted: deque[Event] = deque(maxlen=EVENTS_MAX)
+        self._open: OrderedDict[str, _Connection] = OrderedDict()
+        self._numbers: dict[bytes, int] = {}
+        self._replies: OrderedDict[int, bytes] = OrderedDict()
+        self._sources: dict[bytes, str] = {}
+        self._dialed = self._last_number = 0
+        self._look_at = 0.0
+        self.errors: OrderedDict[str, str] = OrderedDict()
+        """By address: why it could not be reached the last time."""
+        self.dropped = 0
+        """Messages that found no room or nobody."""
+        self.seen: list[tuple[str, bytes]] = []
+        """Addresses that others see connections of this node come from, and who does."""
+        self.dialed_at: list[tuple[str, bytes]] = []
+        """Addresses that others say they have dialed to reach this node, and who does."""
+        self.router = Router(
+            bind=bind.replace(PLAIN, self._scheme, 1),
+            overflow="error",
+            security=security,
+            insecure=insecure,
+            on_event=self.note,
+            linger=LINGER_S,
+            reconnect_min=DIAL_AGAIN_S,
+            reconnect_max=DIAL_AGAIN_S,
+            connections_max=ACCEPTED_MAX,
+            message_size_max=2 * SYNC_MAX,
+        )
+
+    @property
+    def address(self) -> str:
+        """Where it is bound, as records have it."""
+        return self.router.endpoint.replace(PROTECTED, PLAIN, 1)
+
+    def note(self, event: Event) -> None:
+        """Take an event of the Router's; from its thread."""
+        self._noted.append(event)
+        self._ring()
+
+    # Sending
+
+    def send(self, now: float, to: str, data: bytes, node: bytes | None) -> None:
+        """Send a message to an address, and connect to it if that was not done."""
+        connection = self._open.get(to) or self._dial(now, to)
+        if connection is None:
+            return
+        self._open.move_to_end(to)
+        connection.used = now
+        connection.node = node or connection.node
+        if connection.up:
+            self._put(connection.identity, [data])
+        elif len(connection.waiting) < WAITING_MAX:
+            connection.waiting.append(data)
+        else:
+            self.dropped += 1
+
+    def _dial(self, now: float, to: str) -> _Connection | None:
+        while len(self._open) >= CONNECTIONS_MAX:
+            self._hang_up(next(iter(self._open)))
+        self._dialed += 1
+        made = _Connection(b"m" + self._salt + self._dialed.to_bytes(8, "big"), now)
+        try:
+            self.router.connect(to.replace(PLAIN, self._scheme, 1), identity=made.identity)
+        except (AddressError, UsageError) as error:
+            self._failed(to, str(error))
+            return None
+        self._open[to] = made
+        return made
+
+    def answer(self, reply: int, frames: Sequence[bytes]) -> None:
+        """Send back on the connection that something came on."""
+        identity = self._replies.get(reply)
+        if identity is None:
+            self.dropped += 1
+        else:
+            self._put(identity, frames)
+
+    def _put(self, identity: bytes, frames: Sequence[bytes]) -> None:
+        try:
+            self.router.send_frames([identity, *frames], timeout=0)
+        except (PeerError, WouldBlockError):
+            self.dropped += 1
+
+    def _hang_up(self, url: str) -> None:
+        if self._open.pop(url, None) is not None:
+            with suppress(AddressError):
+                self.router.disconnect(url.replace(PLAIN, self._scheme, 1))
+
+    def hang_up(self, addresses: Sequence[str], node: bytes) -> None:
+        """Close the mesh's own connections to a node: the next message makes another one."""
+        for url in [one for one, made in self._open.items() if made.node == node]:
+            self._hang_up(url)
+        for address in addresses:
+            self._hang_up(address)
+
+    def close_idle(self, now: float) -> None:
+        """Close connections that nothing was sent over for some time."""
+        if now < self._look_at:
+            return
+        self._look_at = now + IDLE_LOOK_S
+        for url in [one for one, made in self._open.items() if now - made.used > IDLE_S]:
+            self._hang_up(url)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is connected to somebody, or about to be."""
+        return bool(self._open)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something waits for a connection to be made."""
+        return any(made.waiting for made in self._open.values() if not made.up)
+
+    # What came
+
+    def came(self) -> list[Came]:
+        """Return messages that came, some at most."""
+        try:
+            messages = self.router.recv_many(RECV_MAX, timeout=0)
+        except WouldBlockError:
+            return []
+        found = []
+        for message in messages:
+            frames, peer = message.frames, bytes(message.peer)
+            if len(frames) == TWO and frames[0] in (_WHERE, _SEEN):
+                self._where(peer, frames)
+            else:
+                found.append(Came(self._number(peer), self._source(message), frames))
+        return found
+
+    def _where(self, peer: bytes, frames: Sequence[bytes]) -> None:
+        if frames[0] == _WHERE:
+            self._put(peer, [_SEEN, self._source_of(peer).encode()])
+            if len(self.dialed_at) < CONNECTIONS_MAX:
+                self.dialed_at.append((frames[1].decode("ascii", "replace"), peer))
+            return
+        url = next((url for url, made in self._open.items() if made.identity == peer), "")
+        if url and len(self.seen) < CONNECTIONS_MAX:  # only who was asked may say
+            self.seen.append((frames[1].decode("ascii", "replace"), url.encode()))
+
+    def _number(self, peer: bytes) -> int:
+        number = self._numbers.get(peer)
+        if number is None:
+            self._last_number += 1
+            number = self._numbers[peer] = self._last_number
+            self._replies[number] = peer
+            if len(self._replies) > REPLIES_MAX:
+                del self._numbers[self._replies.popitem(last=False)[1]]
+        return number
+
+    def _source(self, message: Message) -> str:
+        return self._source_of(bytes(message.peer))
+
+    def _source_of(self, peer: bytes) -> str:
+        if peer not in self._sources:
+            self._sources = {one.identity: one.address for one in self.router.peers()}
+        return self._sources.get(peer, "")
+
+    # What happened
+
+    def happened(self) -> list[Seen]:
+        """Return what happened to connections that this node made."""
+        found = []
+        while self._noted:
+            event = self._noted.popleft()
+            url = event.endpoint.replace(PROTECTED, PLAIN, 1)
+            made = self._open.get(url)
+            if made is None or event.reason == Reason.LOCAL:
+                continue
+            if event.kind == EventKind.PEER_UP:
+                found.append(self._up(url, made))
+            elif event.kind in _ENDS:
+                words = event.detail or event.reason.name
+                self._failed(url, words)
+                self._hang_up(url)
+                found.append(Seen(url, made.node, _evidence_of(event), words))
+            elif event.kind == EventKind.PEER_STALLED:
+                found.append(Seen(url, made.node, Evidence.LOST, "its system answers, it does not"))
+        return found
+
+    def _up(self, url: str, made: _Connection) -> Seen:
+        made.up = True
+        self.errors.pop(url, None)
+        self._put(made.identity, [_WHERE, url.encode()])
+        for data in made.waiting:
+            self._put(made.identity, [data])
+        made.waiting.clear()
+        return Seen(url, made.node, None, "")
+
+    def _failed(self, url: str, words: str) -> None:
+        self.errors[url] = words
+        self.errors.move_to_end(url)
+        while len(self.errors) > ERRORS_MAX:
+            self.errors.popitem(last=False)
+
+
+_ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
+
+
+def _evidence_of(event: Event) -> Evidence | None:
+    """Return what an end says of the node there: nothing, if the two just do not agree."""
+    if event.kind == EventKind.PEER_DOWN:
+        return Evidence.LOST
+    if event.kind == EventKind.CONNECT_FAILED:
+        return Evidence.REFUSED if event.reason == Reason.REFUSED else Evidence.LOST
+    return None

@@ -1,0 +1,388 @@
+"""What a mesh is for threads and for asyncio: its parts made and put together, and all that does
+not wait.
+
+Not here: waiting (_sync.py, aio.py). Law: what is wrong with an argument is told before anything is
+opened; what was opened is closed if the rest fails.
+"""
+
+from __future__ import annotations
+
+import os
+import socket as system
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from random import SystemRandom
+from typing import Any, TypeVar
+
+from meshmsg._binding.core import lib, to_ms
+from meshmsg._binding.errors import ResourceError, TimedOutError, UsageError
+from meshmsg._hints.plural import counted
+from meshmsg._mesh.limits import CLUSTER_MAX, NAME_MAX
+from meshmsg._mesh.told import Member
+from meshmsg._security.policy import Policy
+from meshmsg._security.tls import Secret
+from meshmsg._socket.base import SocketBase
+from meshmsg._socket.options import check_count, check_flag
+from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of
+from meshmsg.mesh._driver import LEAVE_S, Driver
+from meshmsg.mesh._explain import Explanation, matching
+from meshmsg.mesh._finding.asking import seeds_of
+from meshmsg.mesh._finding.dns import INSTALL
+from meshmsg.mesh._finding.seeds import Seed
+from meshmsg.mesh._follow import Follower
+from meshmsg.mesh._link import Link
+from meshmsg.mesh._offers import service_name
+from meshmsg.mesh._place import AUTO, Place
+from meshmsg.mesh._questions import Questions
+from meshmsg.mesh._select import choice_of
+from meshmsg.mesh._watch import is_there, offers
+
+LOOPBACK = "tcp://127.0.0.1:0"
+EVERYWHERE = "tcp://*:0"
+KEY_SIZE = 32
+"""Octets of the key that a node signs with; it is of this process only."""
+SALT = 8
+NAMED_MAX = 5
+"""Nodes that an error names."""
+SocketT = TypeVar("SocketT", bound=SocketBase)
+
+
+def _text(name: str, given: object, most: int, *, empty: bool) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"{name} is {given!r}; it is a str")
+    size = len(given.encode("utf-8", "surrogateescape"))
+    if size > most or (not given and not empty) or not given.isprintable():
+        raise UsageError(f"{name} is {given!r}; it is printable, of up to {most} octets")
+    return given
+
+
+def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
+    """Return what protects the connections.
+
+    Raises:
+        UsageError, ResourceError, OSError: As of `meshmsg.Secret`.
+    """
+    if secret is None or isinstance(secret, Secret):
+        return secret
+    return Secret(secret)
+
+
+def _bind_of(bind: str | None, security: Policy | None) -> str:
+    if bind is None:
+        return LOOPBACK if security is None else EVERYWHERE
+    if not isinstance(bind, str):
+        raise TypeError(f"bind is {bind!r}; it is a str such as tcp://10.0.0.5:7450")
+    bare = bind.removeprefix("tls+tcp://").removeprefix("tcp://")
+    if "://" in bare:
+        raise UsageError(f"bind is {bind!r}; a mesh port is tcp://host:port")
+    return f"{PLAIN}{bare}"
+
+
+class MeshForm:
+    """A node of a mesh. Use `meshmsg.mesh.Mesh`, or that of `meshmsg.mesh.aio`."""
+
+    def __init__(
+        self,
+        *,
+        cluster: str,
+        name: str = "",
+        seeds: Iterable[Seed | str] | Seed | str | None = None,
+        bind: str | None = None,
+        advertise: str | Sequence[str] = AUTO,
+        secret: str | os.PathLike[str] | Secret | None = None,
+        zone: str = "",
+        insecure: bool = False,
+    ) -> None:
+        """Join; what is taken and raised is said of its class."""
+        _text("cluster", cluster, CLUSTER_MAX, empty=False)
+        _text("zone", zone, NAME_MAX, empty=True)
+        _text("name", name, NAME_MAX, empty=True)
+        given = name or f"{system.gethostname()[:64]}-{os.getpid()}"
+        check_flag("insecure", insecure)
+        asked = seeds_of(seeds)
+        self.security = policy_of(secret)
+        where = _bind_of(bind, self.security)
+        try:
+            from meshmsg._mesh.signing import Ed25519Signer, ed25519_verify
+        except ImportError:
+            raise ResourceError(
+                f"a mesh needs cryptography, which is not there: {INSTALL}", code=lib.MM_ENOTSUP
+            ) from None
+        from meshmsg._mesh.core import Core
+        from meshmsg._mesh.octets import MalformedError
+
+        rung = threading.Event()  # until there is a driver
+        ring: list[Any] = [rung.set]
+        salt = os.urandom(SALT)
+        link = Link(where, self.security, insecure, salt, lambda: ring[0]())
+        try:
+            place = Place(link.address, advertise)
+            core = Core(
+                name=given,
+                cluster=cluster,
+                boot_epoch=time.time_ns() // 1_000_000,
+                signer=Ed25519Signer(os.urandom(KEY_SIZE)),
+                verify=ed25519_verify,
+                rng=SystemRandom(),
+                now=time.monotonic(),
+                addresses=place.addresses,
+                host=here(),
+                zone=zone,
+            )
+            self._driver = driver = Driver(core, place, time.monotonic)
+        except MalformedError as error:
+            link.router.close()
+            raise UsageError(f"this node cannot be told of: {error}") from None
+        except BaseException:
+            link.router.close()
+            raise
+        self._malformed = MalformedError
+        self._followers: list[Follower] = []
+        trusted = self.security is not None or is_loopback(parts_of(link.address)[1])
+        questions = Questions(self, trusted=trusted)
+        driver.answer = questions.answer
+        driver.listen(questions)
+        ring[0] = driver.ring
+        driver.begin(link, asked, SystemRandom())
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """What this node is called."""
+        return self._driver.core.me().name
+
+    @property
+    def node_id(self) -> bytes:
+        """16 octets that no other node has, nor this one after a restart."""
+        return self._driver.core.me().node_id
+
+    @property
+    def endpoint(self) -> str:
+        """Where the mesh port is bound, with the port that was chosen: a seed for others."""
+        return self._driver.link.address
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or has left."""
+        return self._driver.over
+
+    # What it knows
+
+    def _members(self) -> list[Member]:
+        with self._driver.lock:
+            return self._driver.core.members()
+
+    def members(self) -> list[Member]:
+        """Tell of all nodes that are known, this one first. Thread-safe: yes.
+
+        Returns:
+            Also those that are UNREACHABLE, and for some time those that left or are FORGOTTEN.
+
+        Raises:
+            ClosedError: The mesh was closed.
+        """
+        self._driver.check()
+        return self._members()
+
+    def services(self) -> dict[str, list[Member]]:
+        """Tell which services there are, and who offers each. Thread-safe: yes.
+
+        Returns:
+            By name the nodes that are taken to be there.
+
+        Raises:
+            ClosedError: The mesh was closed.
+        """
+        found: dict[str, list[Member]] = {}
+        for member in filter(is_there, self.members()):
+            for service in member.record.services:
+                found.setdefault(service.name, []).append(member)
+        return found
+
+    def explain(self, node: str) -> Explanation:
+        """Tell why this node sees another one, or does not. Thread-safe: yes.
+
+        Args:
+            node: Its name, the beginning of its id in hex (4 characters and more), or an address.
+
+        Returns:
+            What is known of it: the last contact, who said what its state says, why connecting
+            failed, and what each seed says. `str()` of it is text.
+
+        Raises:
+            ClosedError: The mesh was closed.
+        """
+        if not isinstance(node, str):
+            raise TypeError(f"node is {node!r}; it is a name, an id in hex or an address")
+        self._driver.check()
+        return self._explained(node)
+
+    def _explained(self, node: str) -> Explanation:
+        driver = self._driver
+        members = self._members()
+        found = matching(members, node)
+        names = {one.record.node_id: name_of(one) for one in members}
+        errors = dict(driver.link.errors)
+        return Explanation(
+            asked=node,
+            found=found,
+            now=driver.clock(),
+            told_by={
+                one.record.node_id: names.get(one.told_by, one.told_by.hex()[:8]) for one in found
+            },
+            errors={
+                **errors,
+                **{url: why for f in self._followers for url, why in f.errors.items()},
+            },
+            seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
+            own=driver.place.addresses,
+            dropped=driver.link.dropped,
+        )
+
+    # What it offers, and follows
+
+    def announce(
+        self,
+        service: str,
+        socket: SocketBase,
+        *,
+        meta: Mapping[str, str] | None = None,
+        weight: int = 1,
+    ) -> None:
+        """Offer a socket to all nodes, under a name; again: in place of what was offered so.
+
+        A socket that is bound to all addresses of this machine is offered at the one that other
+        nodes see; one on loopback to nodes of this machine only. It is withdrawn when it is closed.
+
+        Thread-safe: yes.
+
+        Args:
+            service: The name, printable and up to 64 octets.
+            socket: Bound to an endpoint of tcp, tls+tcp or ipc.
+            meta: What others are told beside it, up to 256 octets in all.
+            weight: How much of the work it should have, for `select="hash"` and "n=..."; 0: nobody
+                who is new connects to it, and who is connected stays.
+
+        Raises:
+            UsageError: An argument is beyond its limit, the socket is not bound, or all services of
+                this node are too much for its record (1,200 octets).
+            ClosedError: The mesh was closed.
+        """
+        driver = self._driver
+        with driver.lock:
+            driver.check()
+            before = driver.offers.put(service, socket, meta, weight)
+            try:
+                driver.changed()
+            except self._malformed as error:
+                driver.offers.restore(service, before)
+                raise UsageError(f"announcing {service!r}: {error}") from None
+        driver.ring()
+
+    def withdraw(self, service: str) -> None:
+        """Offer a service no more; its socket stays open. Thread-safe: yes.
+
+        Who is connected to it through the mesh is disconnected there, by the linger of its socket.
+
+        Args:
+            service: The name.
+
+        Raises:
+            UsageError: It is not offered.
+            ClosedError: The mesh was closed.
+        """
+        driver = self._driver
+        with driver.lock:
+            driver.check()
+            if not driver.offers.remove(service):
+                raise UsageError(f"the service {service!r} is not offered by this node")
+            driver.changed()
+        driver.ring()
+
+    def connect(
+        self, service: str, socket: SocketT | type[SocketT], *, select: str = "all", **options: Any
+    ) -> SocketT:
+        """Keep a socket connected to the nodes that offer a service, as long as it is open.
+
+        Returns at once; `wait_for_peers` of the socket waits. A node that is UNREACHABLE is not
+        connected to anew, and what is connected to it stays. One that has left or is FORGOTTEN is
+        disconnected, as `disconnect` does it: by the linger of the socket. Endpoints that the
+        user connects to are left alone.
+
+        Thread-safe: yes.
+
+        Args:
+            service: The name.
+            socket: A socket, or its class, of which one is opened then.
+            select: "all" of the nodes; "nearest": those of this machine, else of this zone, else
+                all; "n=3": that many, others in place of those that are not there; "hash": one, the
+                same again for this node's name as long as that one is there.
+            options: Of the socket, if its class is given; `security=` is that of the mesh, if
+                nothing else is said.
+
+        Returns:
+            The socket.
+
+        Raises:
+            UsageError: An argument is wrong.
+            ClosedError: The mesh was closed.
+        """
+        choice, name = choice_of(select), service_name(service)
+        self._driver.check()
+        if isinstance(socket, type):
+            if not issubclass(socket, SocketBase):
+                raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
+            if self.security is not None:
+                options.setdefault("security", self.security)
+            opened: Any = socket(**options)
+        elif isinstance(socket, SocketBase):
+            if options:
+                raise UsageError(f"{', '.join(options)}: options are for a class, not for a socket")
+            opened = socket
+        else:
+            raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
+        follower = Follower(name, opened, choice, lambda: self._members()[0], self._members)
+        self._followers = [one for one in self._followers if one.is_open] + [follower]
+        self._driver.listen(follower)
+        result: SocketT = opened
+        return result
+
+    # Waiting and leaving, for both
+
+    def _offering(self, service: str | None) -> list[Member]:
+        return [one for one in self._members() if is_there(one) and offers(one, service)]
+
+    def _check_wait(self, service: str | None, count: int, timeout: float | None) -> None:
+        if service is not None:
+            service_name(service)
+        check_count("count", count)
+        to_ms(timeout)  # refuses what is no time
+        self._driver.check()
+
+    def _too_few(self, service: str | None, count: int, timeout: float) -> TimedOutError:
+        found = self._offering(service)
+        what = "of the mesh" if service is None else f"with {service!r}"
+        names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
+        words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
+        words += [f"there: {names}"] if names else []
+        for seed in self._driver.seeding.infos(lambda a: self._driver.link.errors.get(a, "")):
+            why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
+            words += [f"seed {seed.seed}: {why}"] if why else []
+        return TimedOutError("; ".join(words[: NAMED_MAX + 2]), code=lib.MM_ETIMEDOUT)
+
+    def _leave_soon(self) -> None:
+        """Leave, from the thread of the mesh itself."""
+        name = "meshmsg-leave"
+        threading.Thread(target=self._driver.leave, args=(LEAVE_S,), name=name, daemon=True).start()
+
+    def __repr__(self) -> str:
+        if self._driver.over:
+            return f"<meshmsg.mesh.{type(self).__name__} {self.name!r} closed>"
+        there = sum(map(is_there, self._members()))
+        where = f"{self.name!r} at {self.endpoint}"
+        return f"<meshmsg.mesh.{type(self).__name__} {where}, {counted(there, 'node')}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a Mesh cannot be pickled: it is a node; make one there, with a seed")

@@ -1,0 +1,112 @@
+"""The services that this node offers: its sockets under names, as the record has them.
+
+Not here: the record (_mesh). Law: a socket is not kept alive for it; one that was closed is
+withdrawn.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from meshmsg._binding.core import lib
+from meshmsg._binding.errors import UsageError
+from meshmsg._binding.snapshots import text
+from meshmsg._mesh.limits import ENDPOINTS_MAX, META_MAX, SERVICE_NAME_MAX, WEIGHT_MAX
+from meshmsg._mesh.told import Service
+from meshmsg._socket.base import SocketBase
+from meshmsg.mesh._addresses import advertised
+
+
+class _Offer:
+    """One socket under a name."""
+
+    def __init__(self, socket: SocketBase, meta: tuple[tuple[str, str], ...], weight: int) -> None:
+        self.socket = weakref.ref(socket)
+        self.role = role_of(socket)
+        self.meta, self.weight = meta, weight
+
+
+def role_of(socket: SocketBase) -> str:
+    """Return the role of a socket, in small letters."""
+    name: str = text(lib.mm_role_name(socket._role))
+    return name.lower()
+
+
+def service_name(name: object) -> str:
+    """Return the name of a service.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"service is {name!r}; it is a name, as a str")
+    if not 0 < len(name.encode("utf-8", "surrogateescape")) <= SERVICE_NAME_MAX or (
+        not name.isprintable() or ".." in name
+    ):
+        raise UsageError(
+            f"service is {name!r}; it is printable, up to {SERVICE_NAME_MAX} octets, without '..'"
+        )
+    return name
+
+
+def _meta_of(meta: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    pairs = tuple((meta or {}).items())
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise TypeError("meta has names and values that are str")
+    size = sum(len(part.encode("utf-8", "surrogateescape")) for pair in pairs for part in pair)
+    if size > META_MAX:
+        raise UsageError(f"meta has {size} octets; all names and values have {META_MAX}")
+    return pairs
+
+
+class Offers:
+    """What a node offers, by name."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, _Offer] = {}
+
+    def put(
+        self, name: str, socket: object, meta: Mapping[str, str] | None, weight: int
+    ) -> _Offer | None:
+        """Offer a socket; return what had the name before.
+
+        Raises:
+            UsageError: The socket is not bound, or an argument is beyond its limit.
+        """
+        if not isinstance(socket, SocketBase):
+            raise TypeError(f"socket is {socket!r}; it is a socket of meshmsg that is bound")
+        if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= WEIGHT_MAX:
+            raise UsageError(f"weight is {weight!r}; it is 0 to {WEIGHT_MAX}")
+        if not advertised(socket.endpoints, ["tcp://192.0.2.1:1"]):
+            raise UsageError(
+                f"{socket!r} is bound to no tcp:// or ipc:// endpoint: nobody could connect to it"
+            )
+        before = self._by_name.get(service_name(name))
+        self._by_name[name] = _Offer(socket, _meta_of(meta), weight)
+        return before
+
+    def restore(self, name: str, before: Any) -> None:
+        """Have it again as it was."""
+        if before is None:
+            self._by_name.pop(name, None)
+        else:
+            self._by_name[name] = before
+
+    def remove(self, name: str) -> bool:
+        """Offer it no more; tell whether it was there."""
+        return self._by_name.pop(name, None) is not None
+
+    def services(self, own: tuple[str, ...]) -> list[Service]:
+        """Return what is offered now; own: the addresses of this node."""
+        found = []
+        for name, offer in list(self._by_name.items()):
+            socket = offer.socket()
+            if socket is None or socket.closed:
+                del self._by_name[name]
+                continue
+            endpoints = advertised(socket.endpoints, own)[:ENDPOINTS_MAX]
+            if endpoints:
+                found.append(Service(name, offer.role, "zmtp", endpoints, offer.meta, offer.weight))
+        return found

@@ -1,0 +1,157 @@
+"""What a user is told as it happens: a queue of events for each who watches.
+
+Not here: waiting on an event loop (aio.py), who puts them in (_driver.py). Law: a slow watcher
+holds up nobody: beyond `WATCH_MAX` events the oldest are dropped, and counted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from meshmsg._binding.core import to_ms
+from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
+from meshmsg._mesh.told import Event, EventKind, Member, State
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+WATCH_MAX = 10_000
+"""Events that wait for one who watches."""
+
+
+def concerns(event: Event, service: str | None) -> bool:
+    """Whether an event is about a node that has, or had, a service."""
+    if service is None:
+        return True
+    records = (event.member.record, event.before)
+    return any(s.name == service for r in records if r is not None for s in r.services)
+
+
+def offers(member: Member, service: str | None) -> bool:
+    """Whether a node offers a service, as far as is known."""
+    return service is None or any(one.name == service for one in member.record.services)
+
+
+def is_there(member: Member) -> bool:
+    """Whether a node is taken to be there."""
+    return member.state in (State.ALIVE, State.SUSPECT)
+
+
+class EventQueue:
+    """Events of one who watches; `Watch` and the asyncio one are made of it."""
+
+    def __init__(self, service: str | None, ring: Callable[[], None]) -> None:
+        self._service = service
+        self._ring = ring
+        self._lock = threading.Lock()
+        self._events: deque[Event] = deque()
+        self._ended = False
+        self._missed = 0
+
+    def first(self, members: Sequence[Member]) -> None:
+        """Begin with who is there now."""
+        self.told([Event(EventKind.UP, one) for one in members if is_there(one)])
+
+    def told(self, events: Sequence[Event]) -> bool:
+        """Take events; false: it wants no more."""
+        with self._lock:
+            if self._ended:
+                return False
+            mine = [one for one in events if concerns(one, self._service)]
+            self._events.extend(mine)
+            while len(self._events) > WATCH_MAX:
+                self._events.popleft()
+                self._missed += 1
+        if mine:
+            self._ring()
+        return True
+
+    def closed(self) -> None:
+        """There will be no more; those that wait are still given out."""
+        with self._lock:
+            self._ended = True
+        self._ring()
+
+    def take(self) -> Event | None:
+        """Return the next event, if there is one.
+
+        Raises:
+            ClosedError: There is none, and will be none.
+        """
+        with self._lock:
+            if self._events:
+                return self._events.popleft()
+            if self._ended:
+                raise ClosedError("watching ended: it, or its Mesh, was closed")
+            return None
+
+    @property
+    def missed(self) -> int:
+        """How many events were dropped, as nobody took them."""
+        return self._missed
+
+
+class Watch(EventQueue):
+    """Events of the mesh, for threads: `for event in mesh.watch(...)`.
+
+    It begins with an UP for each node that is there. It ends when it or the mesh is closed.
+    Thread-safe: yes; each event is given out once.
+    """
+
+    def __init__(self, service: str | None) -> None:
+        self._turn = threading.Condition()
+        super().__init__(service, self._wake)
+
+    def _wake(self) -> None:
+        with self._turn:
+            self._turn.notify_all()
+
+    def next(self, timeout: float | None = None) -> Event:
+        """Return the next event, and wait for it.
+
+        Thread-safe: yes.
+
+        Args:
+            timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+        Raises:
+            TimedOutError: There was none in time.
+            WouldBlockError: There is none now (timeout=0).
+            ClosedError: It, or the mesh, was closed.
+        """
+        to_ms(timeout)  # refuses what is no time
+        with self._turn:
+            found = self.take()
+            if found is None and timeout == 0:
+                raise WouldBlockError("no event of the mesh waits")
+            if found is None:
+                self._turn.wait_for(self._has, timeout)
+                found = self.take()
+        if found is None:
+            raise TimedOutError(f"no event of the mesh within {timeout:g} s")
+        return found
+
+    def _has(self) -> bool:
+        return bool(self._events) or self._ended
+
+    def close(self) -> None:
+        """Watch no more; who waits in it ends. Again: nothing. Thread-safe: yes."""
+        self.closed()
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        try:
+            return self.next()
+        except ClosedError:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,128 @@
+"""Addresses: what is one, what is not connected to, and what others are told."""
+
+from __future__ import annotations
+
+import pytest
+
+import meshmsg as mm
+from meshmsg.mesh._addresses import address_of, advertised, denied, here, joined, parts_of, usable
+from meshmsg.mesh._place import OBSERVERS_MAX, Place
+
+
+@pytest.mark.parametrize(
+    "given", ["10.0.0.5:7450", "tcp://10.0.0.5:7450", "tls+tcp://10.0.0.5:7450"]
+)
+def test_an_address_has_one_form(given: str) -> None:
+    """Whatever scheme it was given with."""
+    assert address_of(given, "a seed") == "tcp://10.0.0.5:7450"
+
+
+@pytest.mark.parametrize(
+    "given", ["", "host", "host:", ":1", "host:0", "host:65536", "ipc:///x:1", "a b:1", "a\n:1"]
+)
+def test_what_is_no_address_is_refused_by_name(given: str) -> None:
+    """The error says what was given."""
+    with pytest.raises(mm.UsageError, match="a seed is"):
+        address_of(given, "a seed")
+
+
+def test_a_port_at_its_limit_is_one() -> None:
+    """And one above is none."""
+    assert parts_of("tcp://h:65535") == ("tcp", "h", 65535)
+    assert parts_of("tcp://h:65536") == ("tcp", "h", 0)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "fe80::1", "[fe80::1%eth0]", "::ffff:169.254.1.1", "0.0.0.0", "224.0.0.1"],
+)
+def test_what_clouds_keep_secrets_at_is_denied(host: str) -> None:
+    """Also where loopback is allowed."""
+    assert denied(host, loopback=True)
+
+
+def test_loopback_is_denied_unless_it_is_meant() -> None:
+    """As a poisoned record would say it."""
+    for host in ("127.0.0.1", "[::1]", "localhost"):
+        assert denied(host, loopback=False) == "it is this machine"
+        assert denied(host, loopback=True) == ""
+    assert denied("10.1.2.3", loopback=False) == ""
+
+
+def test_a_socket_on_all_addresses_is_told_at_that_of_the_node() -> None:
+    """One on loopback stays there; inproc is nobody else's."""
+    own = ["tcp://10.0.0.5:7450"]
+    bound = ["tcp://0.0.0.0:1", "tls+tcp://*:2", "tcp://127.0.0.1:3", "ipc:///x", "inproc://y"]
+    assert advertised(bound, own) == (
+        "tcp://10.0.0.5:1",
+        "tls+tcp://10.0.0.5:2",
+        "tcp://127.0.0.1:3",
+        "ipc:///x",
+    )
+    assert advertised(["tcp://0.0.0.0:1"], []) == ()
+
+
+def test_loopback_of_another_machine_is_not_connected_to() -> None:
+    """The next endpoint is, if there is one."""
+    endpoints = ["tcp://127.0.0.1:3", "ipc:///x", "tcp://10.0.0.5:1"]
+    assert usable(endpoints, "a#1", "a#1") == "tcp://127.0.0.1:3"
+    assert usable(endpoints, "b#1", "a#1") == "tcp://10.0.0.5:1"
+    assert usable(endpoints[:2], "b#1", "a#1") == ""
+    assert usable(["tcp://169.254.169.254:80", "inproc://x", "junk"], "b#1", "a#1") == ""
+
+
+def test_this_machine_has_the_same_name_each_time() -> None:
+    """And no octet that a name may not have."""
+    assert here() == here()
+    assert here().isascii()
+    assert joined("::1", 5) == "tcp://[::1]:5"
+
+
+def test_a_node_on_one_address_is_there() -> None:
+    """Whatever others see."""
+    place = Place("tcp://10.0.0.5:7450", "auto")
+    assert place.addresses == ("tcp://10.0.0.5:7450",)
+    assert not place.seen_at("tcp://10.9.9.9:1", b"a")
+
+
+def test_the_first_who_sees_a_node_is_believed_and_then_most_of_them() -> None:
+    """One liar changes nothing any more."""
+    place = Place("tcp://0.0.0.0:7450", "auto")
+    assert place.addresses == ()
+    assert place.seen_at("tcp://127.0.0.1:50000", b"a")
+    assert place.addresses == ("tcp://127.0.0.1:7450",)
+    assert place.seen_at("tcp://10.0.0.5:50000", b"b"), "nobody else is on loopback"
+    assert place.addresses == ("tcp://10.0.0.5:7450",)
+    assert not place.seen_at("tcp://10.0.0.5:50001", b"c")
+    assert not place.seen_at("tcp://6.6.6.6:1", b"liar")
+    assert place.addresses == ("tcp://10.0.0.5:7450",)
+    assert not place.seen_at("junk", b"d")
+
+
+def test_a_node_that_moved_follows_what_most_see() -> None:
+    """Each observer counts with what it saw last."""
+    place = Place("tcp://0.0.0.0:7450", "auto")
+    for by in (b"a", b"b", b"c"):
+        place.seen_at("tcp://10.0.0.5:1", by)
+    assert not place.seen_at("tcp://10.0.0.6:1", b"a")
+    assert place.seen_at("tcp://10.0.0.6:1", b"b")
+    assert place.addresses == ("tcp://10.0.0.6:7450",)
+
+
+def test_few_observers_are_remembered() -> None:
+    """However many there are."""
+    place = Place("tcp://0.0.0.0:7450", "auto")
+    for number in range(3 * OBSERVERS_MAX):
+        place.seen_at("tcp://10.0.0.5:1", bytes([number]))
+    assert len(place._seen) == OBSERVERS_MAX
+
+
+def test_what_the_user_advertises_stays() -> None:
+    """Up to four addresses."""
+    place = Place("tcp://0.0.0.0:7450", ["a:1", "b:2"])
+    assert place.addresses == ("tcp://a:1", "tcp://b:2")
+    assert not place.seen_at("tcp://10.0.0.5:1", b"a")
+    with pytest.raises(mm.UsageError, match="advertise has 5"):
+        Place("tcp://0.0.0.0:7450", ["a:1"] * 5)
+    with pytest.raises(mm.UsageError, match="advertise is"):
+        Place("tcp://0.0.0.0:7450", "junk")

@@ -1,0 +1,264 @@
+"""What the driver tells a core, and does for it: with a core that follows a script."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._mesh.seam import Evidence
+from meshmsg._mesh.told import Answer, Arrival, Event, Member, Record, Send, Service, State
+from meshmsg.mesh import _link
+from meshmsg.mesh._driver import Driver
+from meshmsg.mesh._link import Link
+from meshmsg.mesh._place import Place
+from tests.support.meshes import WAIT_S, eventually
+
+NODE = b"n" * 16
+FAR_S = 1e6
+
+
+class Script:
+    """A core that notes what it is told, and says what a test gives it."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[object, ...]] = []
+        self.out: list[Send | Answer] = []
+        self.record = Record(b"m" * 16, "me", "c", 1, 1, 1, b"k" * 32, ())
+        self.reply: Callable[[Arrival], list[Send | Answer]] = lambda arrival: []
+        self.ticks = 0
+        self.next = time.monotonic() + FAR_S
+
+    def tick(self, now: float) -> None:
+        """Note."""
+        self.ticks += 1
+        self.next = now + FAR_S
+
+    def due(self) -> float:
+        """When a test wants it."""
+        return self.next
+
+    def arrived(self, now: float, arrival: Arrival) -> None:
+        """Note, and answer by the script."""
+        self.noted.append(("arrived", arrival))
+        self.out += self.reply(arrival)
+
+    def saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+        """Note."""
+        self.noted.append(("saw", node, evidence))
+
+    def seen_as(self, now: float, address: str, by: bytes) -> None:
+        """Never called: the driver looks itself."""
+        raise AssertionError
+
+    def seeds(self, now: float, addresses: Iterable[str]) -> None:
+        """Note."""
+        self.noted.append(("seeds", *addresses))
+
+    def offer(self, now: float, services: Sequence[Service]) -> None:
+        """Nothing is offered here."""
+
+    def moved(self, now: float, addresses: Sequence[str]) -> None:
+        """Note."""
+        self.noted.append(("moved", *addresses))
+
+    def leave(self, now: float) -> None:
+        """Note."""
+        self.noted.append(("leave",))
+        self.next = float("inf")
+
+    def take(self) -> list[Send | Answer]:
+        """Give what the script has."""
+        out, self.out = self.out, []
+        return out
+
+    def events(self) -> list[Event]:
+        """None."""
+        return []
+
+    def members(self) -> list[Member]:
+        """Itself."""
+        return [Member(self.record, State.ALIVE, 0.0, None, None, self.record.node_id)]
+
+    def me(self) -> Record:
+        """Itself."""
+        return self.record
+
+
+class Node:
+    """A script and what drives it."""
+
+    def __init__(self, bind: str = "tcp://127.0.0.1:0") -> None:
+        ring: list[Callable[[], None]] = [threading.Event().set]
+        insecure = not bind.startswith("tcp://127")
+        self.link = Link(bind, None, insecure, b"salt", lambda: ring[0]())
+        self.core = Script()
+        self.driver = Driver(self.core, Place(self.link.address, "auto"), time.monotonic)
+        ring[0] = self.driver.ring
+        self.driver.begin(self.link, [], Random(1))
+
+    def say(self, *out: Send | Answer) -> None:
+        """Have the core say something."""
+        with self.driver.lock:
+            self.core.out += out
+        self.driver.ring()
+
+    def noted(self, kind: str) -> list[tuple[object, ...]]:
+        """What the core was told of a kind."""
+        with self.driver.lock:
+            return [one for one in self.core.noted if one[0] == kind]
+
+
+@pytest.fixture
+def nodes() -> Iterator[list[Node]]:
+    """Two of them."""
+    made = [Node(), Node()]
+    yield made
+    for one in made:
+        one.driver.close()
+
+
+def test_what_is_said_arrives_and_its_answer_comes_back(nodes: list[Node]) -> None:
+    """On the same connection: the other one makes none."""
+    a, b = nodes
+    b.core.reply = lambda arrival: [Answer(arrival.reply, b"answer to " + arrival.data)]
+    a.say(Send(b.link.address, b"question", NODE))
+    [(_, answer)] = eventually(lambda: a.noted("arrived"))
+    assert isinstance(answer, Arrival)
+    assert answer.data == b"answer to question"
+    [(_, question)] = b.noted("arrived")
+    assert isinstance(question, Arrival)
+    assert question.source.startswith("tcp://127.0.0.1:")
+    assert not b.link.busy
+
+
+def test_a_port_that_nobody_listens_at_is_evidence(nodes: list[Node]) -> None:
+    """REFUSED; and the next message tries again."""
+    a, b = nodes
+    b.driver.close()
+    for count in (1, 2):
+        a.say(Send(b.link.address, b"x", NODE))
+        eventually(lambda count=count: len(a.noted("saw")) == count)
+    assert a.noted("saw") == [("saw", NODE, Evidence.REFUSED)] * 2
+    assert "refused" in a.link.errors[b.link.address]
+
+
+def test_a_connection_that_ends_is_evidence(nodes: list[Node]) -> None:
+    """LOST, of the node that it was thought to be."""
+    a, b = nodes
+    a.say(Send(b.link.address, b"x", NODE))
+    eventually(lambda: b.noted("arrived"))
+    b.driver.close()
+    assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+
+
+def test_a_node_on_all_addresses_is_told_where_it_is_seen() -> None:
+    """As it connects to another one."""
+    a, b = Node("tcp://0.0.0.0:0"), Node()
+    a.say(Send(b.link.address, b"x", NODE))
+    port = a.link.address.rpartition(":")[2]
+    assert eventually(lambda: a.noted("moved")) == [("moved", f"tcp://127.0.0.1:{port}")]
+    a.driver.close()
+    b.driver.close()
+
+
+def test_the_thread_sleeps_until_something_is_due(nodes: list[Node]) -> None:
+    """And ticks then."""
+    a, _ = nodes
+    with a.driver.lock:
+        before, a.core.next = a.core.ticks, 0.0
+    a.driver.ring()
+    assert eventually(lambda: a.core.ticks) == before + 1
+
+
+def test_connections_are_few_and_the_oldest_is_closed_first(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is no evidence of anything."""
+    monkeypatch.setattr(_link, "CONNECTIONS_MAX", 2)
+    others = [mm.Router(bind="tcp://127.0.0.1:0") for _ in range(3)]
+    a = nodes[0]
+    for other in others:
+        a.say(Send(other.endpoint, b"x", NODE))
+        while other.recv_frames(timeout=WAIT_S)[1:] != [b"x"]:
+            pass
+    assert list(a.link._open) == [one.endpoint for one in others[1:]]
+    assert a.noted("saw") == []
+    for other in others:
+        other.close()
+
+
+def test_connections_that_nothing_is_said_over_are_closed(nodes: list[Node]) -> None:
+    """After a minute."""
+    a, b = nodes
+    a.say(Send(b.link.address, b"x", NODE))
+    eventually(lambda: b.noted("arrived"))
+    with a.driver.lock:
+        a.link.close_idle(time.monotonic() + _link.IDLE_S / 2)
+        assert a.link.busy
+        a.link.close_idle(time.monotonic() + 2 * _link.IDLE_S)
+        assert not a.link.busy
+
+
+def test_what_waits_for_a_connection_has_a_limit(nodes: list[Node]) -> None:
+    """The rest is dropped, and counted."""
+    a = nodes[0]
+    a.driver.close()
+    link = Link("tcp://127.0.0.1:0", None, False, b"salt", lambda: None)
+    for _ in range(_link.WAITING_MAX + 3):
+        link.send(0.0, "tcp://127.0.0.1:1", b"x", NODE)
+    assert link.dropped == 3
+    link.answer(12345, [b"x"])
+    assert link.dropped == 4
+    link.router.close()
+
+
+def test_an_address_that_is_malformed_is_noted(nodes: list[Node]) -> None:
+    """As a hostile record may have it; nothing else comes of it."""
+    a, b = nodes
+    a.say(Send("tcp://", b"x", NODE), Send("junk", b"x", NODE), Send(b.link.address, b"x", NODE))
+    eventually(lambda: b.noted("arrived"))
+    assert {"tcp://", "junk"} <= set(a.link.errors)
+
+
+def test_a_node_that_leaves_says_what_its_core_has_to_say(nodes: list[Node]) -> None:
+    """Then it is closed."""
+    a, b = nodes
+
+    def leave(now: float) -> None:
+        a.core.out.append(Send(b.link.address, b"farewell", None))
+        a.core.next = float("inf")
+
+    a.core.leave = leave  # type: ignore[method-assign]
+    a.driver.leave(WAIT_S)
+    [(_, arrival)] = eventually(lambda: b.noted("arrived"))
+    assert isinstance(arrival, Arrival)
+    assert arrival.data == b"farewell"
+    assert a.driver.over
+
+
+def test_an_error_of_the_core_is_told_and_the_thread_goes_on(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not take the node with it."""
+    a, b = nodes
+    fails = [True]
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda given: told.append(given.err_msg))
+
+    def reply(arrival: Arrival) -> list[Send | Answer]:
+        if fails.pop() if fails else False:
+            raise MemoryError("once")
+        return [Answer(arrival.reply, b"well")]
+
+    b.core.reply = reply
+    a.say(Send(b.link.address, b"x", NODE))
+    eventually(lambda: not fails)
+    a.say(Send(b.link.address, b"x", NODE))
+    eventually(lambda: a.noted("arrived"))
+    assert told == ["the mesh failed, and goes on"]

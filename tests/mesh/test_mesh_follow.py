@@ -1,0 +1,197 @@
+"""A socket that follows a service: connected as nodes come, and left alone by rumours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import meshmsg as mm
+from meshmsg._mesh.told import Event, EventKind, Member, Record, Service, State
+from meshmsg.mesh._follow import Follower
+from meshmsg.mesh._select import choice_of
+from tests.support.meshes import WAIT_S, eventually
+
+HOST = "here#1"
+
+
+class Members:
+    """What a core would tell of; a test changes it."""
+
+    def __init__(self) -> None:
+        self.now: dict[str, Member] = {}
+        self.put("me")
+
+    def put(self, name: str, *endpoints: str, state: State = State.ALIVE, weight: int = 1) -> Event:
+        """Have a node so; return the event of it."""
+        services = (Service("s", "pull", "zmtp", endpoints, weight=weight),) if endpoints else ()
+        node = name.encode().ljust(16, b"\0")
+        record = Record(node, name, "c", 1, 1, 1, b"k" * 32, (), HOST, "", services)
+        before = self.now.get(name)
+        member = Member(record, state, 0.0, None, None, b"")
+        self.now[name] = member
+        return Event(EventKind.CHANGED, member, before.record if before else None)
+
+    def follow(self, socket: mm.Push, select: str = "all") -> Follower:
+        """Have a socket follow them."""
+        members = lambda: list(self.now.values())  # noqa: E731
+        return Follower("s", socket, choice_of(select), lambda: self.now["me"], members)
+
+
+@pytest.fixture
+def push() -> Iterator[mm.Push]:
+    """A socket that follows."""
+    with mm.Push() as made:
+        yield made
+
+
+@pytest.fixture
+def pulls() -> Iterator[list[mm.Pull]]:
+    """Sockets that are followed."""
+    made = [mm.Pull(bind="tcp://127.0.0.1:0") for _ in range(4)]
+    yield made
+    for one in made:
+        one.close()
+
+
+def test_a_socket_is_connected_as_nodes_come(push: mm.Push, pulls: list[mm.Pull]) -> None:
+    """Also to those that were there before."""
+    members = Members()
+    members.put("a", pulls[0].endpoint)
+    follower = members.follow(push)
+    assert follower.told([])
+    follower.told([members.put("b", pulls[1].endpoint)])
+    push.wait_for_peers(2, timeout=WAIT_S)
+    assert {peer.endpoint for peer in push.peers()} == {one.endpoint for one in pulls[:2]}
+
+
+@pytest.mark.parametrize("state", [State.SUSPECT, State.UNREACHABLE])
+def test_a_rumour_closes_no_connection(push: mm.Push, pulls: list[mm.Pull], state: State) -> None:
+    """Whatever is said of the node."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    push.wait_for_peers(1, timeout=WAIT_S)
+    peer = push.peers()[0].id
+    follower.told([members.put("a", pulls[0].endpoint, state=state)])
+    push.send(b"all the same", timeout=WAIT_S)
+    assert pulls[0].recv(timeout=WAIT_S) == b"all the same"
+    assert [one.id for one in push.peers()] == [peer]
+
+
+def test_who_is_unreachable_is_not_dialed_anew(push: mm.Push, pulls: list[mm.Pull]) -> None:
+    """But once it is there again."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint, state=State.UNREACHABLE)])
+    assert push._connected == []
+    follower.told([members.put("a", pulls[0].endpoint)])
+    assert push._connected == [pulls[0].endpoint]
+
+
+@pytest.mark.parametrize("state", [State.LEFT, State.FORGOTTEN])
+def test_who_left_or_is_forgotten_is_disconnected(
+    push: mm.Push, pulls: list[mm.Pull], state: State
+) -> None:
+    """And nobody else is."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint), members.put("b", pulls[1].endpoint)])
+    follower.told([members.put("a", pulls[0].endpoint, state=state)])
+    assert push._connected == [pulls[1].endpoint]
+
+
+def test_a_service_that_is_withdrawn_is_left(push: mm.Push, pulls: list[mm.Pull]) -> None:
+    """Its node stays."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    follower.told([members.put("a")])
+    assert push._connected == []
+
+
+def test_a_restarted_node_at_the_same_place_stays_connected(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """The old one is forgotten, the new one has the endpoint."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    push.wait_for_peers(1, timeout=WAIT_S)
+    peer = push.peers()[0].id
+    members.put("a2", pulls[0].endpoint)
+    follower.told([members.put("a", pulls[0].endpoint, state=State.FORGOTTEN)])
+    assert [one.id for one in push.peers()] == [peer]
+
+
+def test_weight_nothing_keeps_who_is_connected(push: mm.Push, pulls: list[mm.Pull]) -> None:
+    """And gets nobody new: so work is taken from a node."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    follower.told([members.put("a", pulls[0].endpoint, weight=0)])
+    follower.told([members.put("b", pulls[1].endpoint, weight=0)])
+    assert push._connected == [pulls[0].endpoint]
+
+
+def test_another_choice_is_connected_before_the_first_is_left(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """So there is always somebody."""
+    members = Members()
+    follower = members.follow(push, "hash")
+    follower.told([members.put("a", pulls[0].endpoint)])
+    push.wait_for_peers(1, timeout=WAIT_S)
+    nobody = "tcp://127.0.0.1:1"
+    follower.told([members.put("b", nobody, weight=65_535)])
+    assert set(push._connected) == {pulls[0].endpoint, nobody}
+    follower.told([])
+    assert set(push._connected) == {pulls[0].endpoint, nobody}, "nobody answers there"
+    follower.told([members.put("b", pulls[1].endpoint, weight=65_535)])
+    eventually(lambda: follower.told([]) and push._connected == [pulls[1].endpoint])
+
+
+def test_what_the_user_connected_is_left_alone(push: mm.Push, pulls: list[mm.Pull]) -> None:
+    """Also when its node leaves."""
+    members = Members()
+    push.connect(pulls[0].endpoint)
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    follower.told([members.put("a", pulls[0].endpoint, state=State.LEFT)])
+    assert push._connected == [pulls[0].endpoint]
+
+
+def test_what_the_user_disconnected_is_connected_again_by_no_old_news(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """That the node leaves is no error then."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    push.disconnect(pulls[0].endpoint)
+    follower.told([members.put("a", pulls[0].endpoint, state=State.LEFT)])
+    assert push._connected == []
+
+
+def test_a_closed_socket_is_not_followed_for_any_more() -> None:
+    """Nor one that is gone."""
+    members = Members()
+    push = mm.Push()
+    follower = members.follow(push)
+    push.close()
+    assert not follower.told([])
+    assert not follower.is_open
+    del push
+    assert not follower.told([])
+
+
+def test_an_endpoint_that_the_socket_refuses_is_told_and_harms_nobody(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """Here of TLS, for a socket without."""
+    members = Members()
+    follower = members.follow(push)
+    bad = "tls+tcp://127.0.0.1:1"
+    follower.told([members.put("bad", bad), members.put("a", pulls[0].endpoint)])
+    assert push._connected == [pulls[0].endpoint]
+    assert "TLS" in follower.errors[bad]

@@ -1,0 +1,102 @@
+"""`python -m tests.sim.mesh.table [--seeds N] [--sizes 10,100,1000]`: what the mesh is to reach,
+beside what it reaches in simulations, as a table of Markdown.
+
+Not here: the scenes (scenes.py), the targets (targets.py). Law: each figure is the p99 over the
+seeds, or the worst of them if they are fewer than a hundred.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from math import ceil
+
+from . import scenes, targets
+
+
+def p99(values: list[float]) -> float:
+    """The value that 99 of 100 do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, ceil(0.99 * len(ordered)) - 1)]
+
+
+def row(what: str, target: str, seeds: int, scene: Callable[[int], float], unit: str) -> str:
+    """One line of the table."""
+    values = [scene(seed) for seed in range(seeds)]
+    middle = sorted(values)[len(values) // 2]
+    return f"| {what} | {target} | {p99(values):.2f} {unit} | {middle:.2f} {unit} | {seeds} |"
+
+
+def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
+    """All lines, each as soon as it is measured."""
+    yield "| what | target | p99 | median | seeds |"
+    yield "|---|---|---|---|---|"
+    for size in sizes:
+        few = max(1, min(seeds, seeds * 100 // size))
+        yield row(
+            f"crash known by all, {size}, 1 % loss",
+            f"<= {targets.CRASH[size]} s",
+            few,
+            lambda seed, size=size: scenes.crash(size, seed),
+            "s",
+        )
+        yield row(
+            f"kill known by connected peers, {size}",
+            f"<= {targets.KILL_CONNECTED} s",
+            few,
+            lambda seed, size=size: scenes.kill(size, seed)[0],
+            "s",
+        )
+        yield row(
+            f"kill known by all, {size}",
+            f"<= {targets.KILL_ALL} s",
+            few,
+            lambda seed, size=size: scenes.kill(size, seed)[1],
+            "s",
+        )
+        yield row(
+            f"octets a second of a node at rest, {size}",
+            f"<= {targets.STEADY:.0f} B",
+            1,
+            lambda seed, size=size: scenes.quiet(size, seed, 20.0)[1],
+            "B",
+        )
+        yield row(
+            f"one joins {size}",
+            f"<= {targets.JOIN_ONE} s",
+            few,
+            lambda seed, size=size: scenes.join_one(size, seed),
+            "s",
+        )
+
+
+def speed(size: int, seconds: float) -> str:
+    """How fast the simulation of a mesh at rest is, in processor time."""
+    world = scenes.formed(size, 1)
+    began, before = time.process_time(), world.delivered
+    world.run(world.now + seconds)
+    took = time.process_time() - began
+    each = took / (world.delivered - before) * 1e6
+    return (
+        f"{size} nodes, {seconds:.0f} s simulated: {took:.1f} s of processor, "
+        f"{each:.0f} us a message with the simulation of the network"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--sizes", default="10,100")
+    asked = parser.parse_args()
+    sizes = [int(size) for size in asked.sizes.split(",")]
+    for line in rows(asked.seeds, sizes):
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    sys.stdout.write("\n" + speed(max(sizes), 10.0) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""What the mesh is to reach: seconds, and octets a second.
+
+Not here: what it does reach (table.py). Law: these are promises of docs; a test holds them.
+"""
+
+from __future__ import annotations
+
+CRASH = {3: 3.0, 10: 3.0, 100: 4.5, 1000: 6.5, 10_000: 8.0}
+"""A machine vanishes, 1 % of messages is lost: until all know, by how many there are."""
+KILL_CONNECTED = 0.25
+"""A process is killed: until those with a connection to it know."""
+KILL_ALL = 2.5
+JOIN_ONE = 1.0
+JOIN = {100: 7.0, 1000: 7.0}
+"""All start at once, with one seed."""
+JOIN_RATE = 30.0
+"""KB a second of each node meanwhile."""
+HEAL = 15.0
+STEADY = 1000.0
+"""Octets a second that a node sends when nothing happens."""
+SLOW_SHARE = 50
+"""Slow members make at most 1 false alarm for so many of plain SWIM."""

@@ -1,0 +1,94 @@
+"""Who is gone is noticed by all, in time; MESHMSG_SIM_SEEDS says under how many seeds."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from meshmsg._mesh.told import EventKind, State
+
+from . import scenes
+from .targets import CRASH, KILL_ALL, KILL_CONNECTED
+
+MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
+"""0: the few of `make test`."""
+
+
+def seeds(few: int) -> range:
+    """At least so many."""
+    return range(max(few, MANY // 20))
+
+
+@pytest.mark.parametrize(("size", "few"), [(3, 20), (10, 20), (100, 8), (1000, 1)])
+def test_all_know_that_a_machine_vanished_in_time(size: int, few: int) -> None:
+    """With one message of a hundred lost; and nobody else is held unreachable."""
+    for seed in seeds(few):
+        assert scenes.crash(size, seed) <= CRASH[size], f"seed {seed}"
+
+
+@pytest.mark.parametrize("size", [10, 100])
+def test_a_process_that_was_killed_is_noticed_at_once(size: int) -> None:
+    """By those that have a connection, and soon by all."""
+    for seed in seeds(4):
+        connected, everyone = scenes.kill(size, seed)
+        assert connected <= KILL_CONNECTED, f"seed {seed}"
+        assert everyone <= KILL_ALL, f"seed {seed}"
+
+
+def test_many_that_vanish_together_are_all_noticed() -> None:
+    """A rack: a tenth of a mesh; and only they are."""
+    world = scenes.formed(50, 1)
+    gone = world.hosts[:5]
+    for host in gone:
+        world.crash(host)
+    since = world.now
+    took = world.run_until(lambda: scenes.complete(world), 30.0)
+    assert took <= 2 * CRASH[100]
+    assert scenes.false_alarms(world, since) == 0
+
+
+def test_who_leaves_is_left_with_all_within_a_second_and_never_unreachable() -> None:
+    """By its own word."""
+    for seed in seeds(3):
+        world = scenes.formed(60, seed)
+        host = world.hosts[7]
+        host.core.leave(world.clock(host))
+        world.acted(host)
+        assert scenes.until_told(world, EventKind.LEFT, host, 10.0) <= 1.0, f"seed {seed}"
+        world.crash(host)
+        world.run(world.now + 20)
+        assert scenes.states(world, host) == {State.LEFT}
+        assert scenes.events(world, EventKind.UNREACHABLE) == []
+
+
+def test_a_node_that_restarts_elsewhere_takes_the_place_of_the_one_that_was() -> None:
+    """Its name is the same: the old one is forgotten as soon as it is unreachable."""
+    world = scenes.formed(20, 3)
+    old = world.hosts[4]
+    world.crash(old)
+    new = world.host(old.name, seeds=(world.hosts[0].address,))
+    assert world.run_until(lambda: scenes.complete(world), 20.0) < 20
+    world.run(world.now + 1)
+    assert scenes.states(world, old) == {State.FORGOTTEN}
+    assert scenes.states(world, new) == {State.ALIVE}
+
+
+def test_a_restart_of_all_one_after_the_other_leaves_a_whole_mesh() -> None:
+    """Each leaves, and comes back by the seeds with a new address."""
+    world = scenes.formed(20, 5)
+    before = list(world.hosts)
+    for host in before:
+        host.core.leave(world.clock(host))
+        world.acted(host)
+        world.run(world.now + 0.6)
+        world.crash(host)
+        up = tuple(other.address for other in world.hosts if other.up)[-3:]
+        world.host(host.name, seeds=up)
+        world.run(world.now + 1.0)
+    assert world.run_until(lambda: scenes.complete(world), 20.0) < 20
+    names = {host.name for host in before}
+    for host in world.hosts:
+        if host.up:
+            there = [m for m in host.core.members() if m.state == State.ALIVE]
+            assert {member.record.name for member in there} == names

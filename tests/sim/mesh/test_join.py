@@ -1,0 +1,83 @@
+"""Nodes find each other: one, many at once, and the parts of a mesh that was split."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import scenes
+from .targets import HEAL, JOIN, JOIN_ONE
+from .world import World
+
+
+@pytest.mark.parametrize("size", [10, 100])
+def test_one_that_joins_is_known_to_all_within_a_second(size: int) -> None:
+    """And knows all."""
+    for seed in range(4):
+        assert scenes.join_one(size, seed) <= JOIN_ONE, f"seed {seed}"
+
+
+@pytest.mark.parametrize("size", [2, 3, 30, 100])
+def test_all_that_start_at_once_with_one_seed_know_each_other_in_time(size: int) -> None:
+    """The seed has nobody to tell of, at first."""
+    took, _ = scenes.join(size, 1)
+    assert took <= JOIN[100]
+
+
+def test_nodes_whose_seed_starts_last_wait_for_it() -> None:
+    """Their tries get rarer, and do not end."""
+    world = World(3)
+    for _ in range(10):
+        world.host(seeds=("tcp://10.99.0.1:7450",))
+    world.run(60.0)
+    assert not scenes.complete(world)
+    world.host(address="tcp://10.99.0.1:7450")
+    assert world.run_until(lambda: scenes.complete(world), 30.0) < 15
+
+
+@pytest.mark.parametrize(("size", "share"), [(30, 0.5), (50, 0.02)])
+def test_the_parts_of_a_split_become_one_again_in_time(size: int, share: float) -> None:
+    """Each part sees the other as gone meanwhile; nobody has to do anything."""
+    for seed in (1,):
+        world = scenes.split(size, seed, apart=60.0, share=share)
+        part = sum(host.group == 0 for host in world.hosts)
+        assert {h.core.here.table.here for h in world.hosts if not h.group} == {part - 1}
+        assert scenes.heal(world) <= HEAL, f"seed {seed}"
+        world.run(world.now + 30)
+        assert scenes.complete(world)
+        assert len({host.core.here.table.digest for host in world.hosts}) == 1
+
+
+def test_a_split_that_lasted_until_all_was_forgotten_heals_as_well() -> None:
+    """Who is forgotten is still dialled now and then."""
+    world = scenes.split(10, 4, apart=700.0)
+    assert scenes.heal(world) <= 3 * HEAL
+
+
+def test_two_meshes_that_were_never_one_become_one_by_a_seed() -> None:
+    """A list of seeds that is as long as it was at the start is still tried."""
+    world = World(5, loss=0.0)
+    for prefix in ("10.1.0", "10.2.0"):
+        seed = f"tcp://{prefix}.1:7450"
+        others = ("tcp://10.1.0.1:7450", "tcp://10.2.0.1:7450")
+        for number in range(1, 6):
+            host = world.host(address=f"tcp://{prefix}.{number}:7450", seeds=(seed, *others))
+            host.group = int(prefix == "10.2.0")
+    world.run(30.0)
+    assert not scenes.complete(world)
+    assert scenes.heal(world) <= HEAL
+
+
+def test_one_seed_gives_one_run() -> None:
+    """Of a world; another seed another."""
+
+    def trace(seed: int) -> list[tuple[float, int, int, bytes]]:
+        world = World(seed)
+        first = world.host()
+        for _ in range(9):
+            world.host(seeds=(first.address,))
+        world.run(10.0)
+        world.crash(world.hosts[3])
+        world.run(20.0)
+        return [(at, host.index, int(kind), node) for at, host, kind, node in world.seen]
+
+    assert trace(1) == trace(1) != trace(2)

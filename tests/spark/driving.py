@@ -1,0 +1,51 @@
+"""A program that is the driver of a query, until all is written, or it is killed.
+Usage: python -m tests.spark.driving FOLDER ENDPOINT LIMIT.
+
+The query reads what there is, LIMIT rows a batch, and writes it to FOLDER/out; its checkpoint is
+FOLDER/checkpoint. The last line on standard output is JSON: rows, distinct rows, first and last
+number, as Spark reads the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+
+def main() -> None:
+    """Run it as the command line says."""
+    from pyspark.sql import SparkSession
+
+    folder, endpoint, limit = sys.argv[1:]
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    spark = (
+        SparkSession.builder.master("local[2,4]")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    query = (
+        spark.readStream.format("meshmsg")
+        .options(endpoints=endpoint, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
+        .options(batchBytes="64k", minPartitions="2")
+        .load()
+        .writeStream.format("parquet")
+        .options(path=f"{folder}/out", checkpointLocation=f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    table = spark.read.parquet(f"{folder}/out")
+    row = table.selectExpr(
+        "count(*)", "count(DISTINCT producer, epoch, offset)", "min(offset)", "max(offset)"
+    ).collect()[0]
+    print(json.dumps(list(row)), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A session without Spark: the tasks of a fan-out run in threads of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from meshmsg.spark.fanout import _fanout, _jobs
+
+
+class Threads(_jobs.Jobs):
+    """Jobs whose tasks are threads; one that raises fails its job when the others have ended."""
+
+    def _job(self) -> None:
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                list(self._task(iter([])))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=run) for _ in range(self._count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+
+class Context:
+    """As much of a SparkContext as is asked."""
+
+    defaultParallelism = 2
+
+    def addJobTag(self, tag: str) -> None:
+        """Nothing: there is no job."""
+
+    def cancelJobsWithTag(self, tag: str) -> None:
+        """Nothing: tasks end as their queue does."""
+
+
+class Session:
+    """A session that is none."""
+
+    sparkContext = Context()
+
+
+def fan_out(monkeypatch: Any, fn: Callable[[bytes], bytes], **options: Any) -> _fanout.FanOut:
+    """Open a fan-out whose tasks are threads."""
+    monkeypatch.setattr(_fanout, "Jobs", Threads)
+    session: Any = Session()
+    return _fanout.FanOut(session, fn, **{"patience": 20.0, **options})

@@ -1,0 +1,317 @@
+"""What a node thinks of others, and why: records, statements, time."""
+
+from __future__ import annotations
+
+import pytest
+
+from meshmsg._mesh.core import Core
+from meshmsg._mesh.limits import JUMP_MAX, MEMBERS_MAX, NEW_BURST, Times
+from meshmsg._mesh.octets import (
+    Rumour,
+    Statement,
+    cluster_tag,
+    statement_octets,
+    statement_raw,
+)
+from meshmsg._mesh.seam import Evidence
+from meshmsg._mesh.table import Row
+from meshmsg._mesh.told import EventKind, State
+from tests.support.mesh_nodes import SERVICE, core, handle, knows, record, signed_octets, signer
+
+SOURCE = "tcp://10.0.0.9:1"
+
+
+def row_of(node: Core, number: int) -> Row:
+    """A member."""
+    return node.here.table.rows[handle(number)]
+
+
+def said(
+    kind: Rumour, subject: int, by: int, incarnation: int = 1, *, signed_by: int | None = None
+) -> bytes:
+    """A statement; signed by another than who says it, if wanted."""
+    data = statement_octets(kind, cluster_tag("test"), handle(subject), incarnation, handle(by))
+    signature = signer(by if signed_by is None else signed_by).sign(data)
+    return statement_raw(Statement(kind, handle(subject), incarnation, handle(by), signature))
+
+
+def suspect(node: Core, subject: int, *by: int, incarnation: int = 1, now: float = 0.0) -> None:
+    """Have it hear that these accuse a member."""
+    for number in by:
+        raw = said(Rumour.SUSPECT, subject, number, incarnation)
+        node.opinions.hear_statement(now, Rumour.SUSPECT, raw)
+
+
+def hear(node: Core, number: int, now: float = 1.0, **changes: object) -> bool:
+    """Have it hear a record; return whether it was new."""
+    raw = signed_octets(number, **changes)
+    return node.opinions.hear_record(now, raw, SOURCE, handle(number))
+
+
+def kinds(node: Core) -> list[EventKind]:
+    """Of what its user is told."""
+    return [event.kind for event in node.events()]
+
+
+def meeting(*numbers: int, **changes: object) -> Core:
+    """A node that knows these, and whose user was told so."""
+    node = core(**changes)  # type: ignore[arg-type]
+    knows(node, *numbers)
+    node.events()
+    return node
+
+
+def test_a_record_makes_a_member_and_the_same_record_does_nothing() -> None:
+    """One event."""
+    node = core()
+    assert hear(node, 1)
+    assert not hear(node, 1)
+    assert kinds(node) == [EventKind.UP]
+    assert [member.record.name for member in node.members()] == ["node-100", "node-1"]
+
+
+def test_an_older_record_is_ignored() -> None:
+    """A replay, of an incarnation or of a seq."""
+    node = meeting(1)
+    assert hear(node, 1, incarnation=3, seq=5)
+    assert not hear(node, 1, incarnation=2, seq=9)
+    assert not hear(node, 1, incarnation=3, seq=4)
+    assert row_of(node, 1).signed.record.seq == 5
+
+
+def test_a_record_that_another_signed_is_refused() -> None:
+    """A member cannot speak for another: the id is made of the key."""
+    node = meeting(1)
+    raw = signed_octets(1, seq=2)
+    forged = raw[:-64] + signer(2).sign(raw[:-64])
+    assert not node.opinions.hear_record(1.0, forged, SOURCE, handle(2))
+    assert node.here.counts["record that is not signed"] == 1
+    assert row_of(node, 1).signed.record.seq == 1
+
+
+def test_a_record_of_another_cluster_is_refused() -> None:
+    """Though its signature is good."""
+    node = core()
+    assert not hear(node, 1, cluster="other")
+    assert len(node.members()) == 1
+
+
+def test_what_changed_of_a_record_is_told_with_what_was_before() -> None:
+    """Services and addresses."""
+    node = meeting(1)
+    assert hear(node, 1, seq=2, services=(SERVICE,))
+    assert hear(node, 1, seq=3, services=(SERVICE,), addresses=("tcp://10.7.7.7:1",))
+    assert hear(node, 1, seq=4, services=(SERVICE,), addresses=("tcp://10.7.7.7:1",))
+    first, second = node.events()
+    assert first.kind == second.kind == EventKind.CHANGED
+    assert first.before is not None
+    assert (first.before.services, first.member.record.services) == ((), (SERVICE,))
+    assert second.member.record.addresses == ("tcp://10.7.7.7:1",)
+
+
+def test_two_nodes_of_one_name_are_both_listed_and_that_is_told() -> None:
+    """While the older one is there."""
+    node = meeting(1)
+    hear(node, 2, name="node-1")
+    assert kinds(node) == [EventKind.UP, EventKind.CONFLICT]
+    assert len(node.members()) == 3
+
+
+def test_a_later_start_of_that_name_ends_one_that_is_not_there() -> None:
+    """Whether it is suspect when the new one comes, or its silence is noticed afterwards."""
+    node = meeting(1, 3, 4, 5)
+    suspect(node, 1, 3)
+    hear(node, 2, name="node-1")
+    assert kinds(node) == [EventKind.UP, EventKind.UNREACHABLE, EventKind.FORGOTTEN]
+    other = meeting(1, 3, 4, 5)
+    hear(other, 2, name="node-1")
+    other.events()
+    suspect(other, 1, 3, 4, 5)
+    other.opinions.expire(1e6)
+    assert kinds(other) == [EventKind.UNREACHABLE, EventKind.FORGOTTEN]
+
+
+def test_an_earlier_start_of_that_name_ends_nobody() -> None:
+    """Only the newer one wins."""
+    node = meeting(2, 3, 4, 5)
+    suspect(node, 2, 3)
+    hear(node, 1, name="node-2")
+    assert row_of(node, 2).state == State.SUSPECT
+
+
+def test_one_accuser_alone_makes_nobody_unreachable() -> None:
+    """Its time over, the member is probed; without a failure of that, it stays suspect."""
+    node = meeting(1, 2, 3, 4, 5)
+    suspect(node, 1, 2)
+    for now in (1e3, 1e4, 1e5):
+        node.opinions.expire(now)
+    assert row_of(node, 1).state == State.SUSPECT
+    assert handle(1) in node.opinions.checks
+    node.opinions.accuse(1e5, row_of(node, 1), Rumour.SUSPECT)
+    node.opinions.expire(1e6)
+    assert row_of(node, 1).state == State.UNREACHABLE
+
+
+def test_three_accusers_make_a_member_unreachable_after_the_least_time() -> None:
+    """And not before."""
+    node = meeting(*range(1, 10))
+    suspect(node, 1, 2, 3, 4)
+    least = Times().suspicion
+    node.opinions.expire(least * 0.99)
+    assert row_of(node, 1).state == State.SUSPECT
+    node.opinions.expire(least * 1.01)
+    assert row_of(node, 1).state == State.UNREACHABLE
+    assert kinds(node) == [EventKind.UNREACHABLE]
+
+
+def test_one_member_that_speaks_for_others_accuses_nobody() -> None:
+    """A flood of accusations, all signed by one: none counts but its own."""
+    node = meeting(*range(1, 10))
+    for by in (3, 4, 5, 6):
+        raw = said(Rumour.SUSPECT, 1, by, signed_by=2)
+        node.opinions.hear_statement(0.0, Rumour.SUSPECT, raw)
+    assert row_of(node, 1).state == State.ALIVE
+    assert node.here.counts["statement that is not signed"] == 4
+
+
+@pytest.mark.parametrize("incarnation", [0, 2 + JUMP_MAX, 2**32 - 1])
+def test_an_accusation_of_another_time_is_ignored(incarnation: int) -> None:
+    """Older than what is known, or so far above it that nobody could refute it."""
+    node = meeting(1, 2)
+    suspect(node, 1, 2, incarnation=incarnation)
+    assert row_of(node, 1).state == State.ALIVE
+
+
+def test_a_member_refutes_by_a_higher_incarnation() -> None:
+    """Of a suspicion, and when it is held unreachable; not by a higher seq alone."""
+    node = meeting(1, 2, 3, 4)
+    suspect(node, 1, 2)
+    hear(node, 1, seq=2)
+    assert row_of(node, 1).state == State.SUSPECT
+    hear(node, 1, incarnation=2, seq=3)
+    assert row_of(node, 1).state == State.ALIVE
+    suspect(node, 1, 2, 3, 4, incarnation=2)
+    node.opinions.expire(1e6)
+    node.events()
+    hear(node, 1, incarnation=3, seq=4)
+    assert kinds(node) == [EventKind.UP]
+
+
+def test_who_was_heard_just_now_is_not_suspected_but_warned() -> None:
+    """A live connection wins over a rumour."""
+    node = meeting(1, 2, 3, 4)
+    node.saw(10.0, record(1).node_id, Evidence.HEARD)
+    node.take()
+    suspect(node, 1, 2, 3, 4, now=10.5)
+    assert row_of(node, 1).state == State.ALIVE
+    assert node.take()
+    suspect(node, 1, 2, now=10.0 + 2 * Times().fresh)
+    assert row_of(node, 1).state == State.SUSPECT
+    node.saw(13.0, record(1).node_id, Evidence.HEARD)
+    assert row_of(node, 1).state == State.ALIVE
+
+
+def test_who_is_heard_again_is_up_again() -> None:
+    """Without a new record."""
+    node = meeting(1, 2, 3, 4)
+    suspect(node, 1, 2, 3, 4)
+    node.opinions.expire(1e6)
+    node.events()
+    node.saw(1e6, record(1).node_id, Evidence.HEARD)
+    assert kinds(node) == [EventKind.UP]
+
+
+def test_a_node_that_is_accused_says_that_it_is_alive() -> None:
+    """With an incarnation above that of the accusation, signed anew."""
+    node = meeting(1, 2)
+    before = node.me()
+    raw = said(Rumour.SUSPECT, 100, 1, incarnation=5)
+    node.opinions.hear_statement(1.0, Rumour.SUSPECT, raw)
+    node.tick(1.0)
+    assert node.me().incarnation == 6
+    assert node.me().seq == before.seq + 1
+    assert hear_from(node)
+
+
+def hear_from(node: Core) -> bool:
+    """Whether another takes what this node says now."""
+    other = core(99)
+    raw = node.here.me.raw
+    return other.opinions.hear_record(0.0, raw, SOURCE, node.here.me.handle)
+
+
+@pytest.mark.parametrize("incarnation", [2 + JUMP_MAX, 2**32 - 1, 0])
+def test_a_node_does_not_answer_an_accusation_of_another_time(incarnation: int) -> None:
+    """So nobody can drive its incarnation to the end of its range."""
+    node = meeting(1)
+    raw = said(Rumour.SUSPECT, 100, 1, incarnation=incarnation)
+    node.opinions.hear_statement(1.0, Rumour.SUSPECT, raw)
+    assert node.opinions.refute_at == float("inf")
+
+
+def test_refutations_have_a_pause_between_them() -> None:
+    """A flood of accusations does not make a flood of signatures."""
+    node = meeting(1)
+    node.opinions.accused(1.0, 1)
+    node.opinions.refute(1.0)
+    node.opinions.accused(1.01, 2)
+    assert node.opinions.refute_at == pytest.approx(1.0 + Times().refute)
+
+
+def test_a_member_that_leaves_says_so_itself_and_nobody_else_can() -> None:
+    """An event, and it does not come back by its old record."""
+    node = meeting(1, 2)
+    node.opinions.hear_statement(0.0, Rumour.LEFT, said(Rumour.LEFT, 1, 2))
+    node.opinions.hear_statement(0.0, Rumour.LEFT, said(Rumour.LEFT, 1, 1, signed_by=2))
+    assert row_of(node, 1).state == State.ALIVE
+    node.opinions.hear_statement(0.0, Rumour.LEFT, said(Rumour.LEFT, 1, 1))
+    assert kinds(node) == [EventKind.LEFT]
+    assert not hear(node, 1)
+    assert row_of(node, 1).state == State.LEFT
+
+
+def test_three_who_were_refused_make_a_member_unreachable_at_once() -> None:
+    """Nobody listens there: there is nothing to wait for."""
+    node = meeting(*range(1, 10))
+    for by in (2, 3):
+        node.opinions.hear_statement(0.0, Rumour.REFUSED, said(Rumour.REFUSED, 1, by))
+    assert row_of(node, 1).state == State.SUSPECT
+    node.opinions.hear_statement(0.0, Rumour.REFUSED, said(Rumour.REFUSED, 1, 4))
+    assert row_of(node, 1).state == State.UNREACHABLE
+
+
+def test_who_is_unreachable_for_long_is_forgotten_and_later_removed() -> None:
+    """One that was never heard sooner."""
+    times = Times()
+    node = meeting(1, 2, 3, 4)
+    node.saw(0.0, record(1).node_id, Evidence.HEARD)
+    for subject in (1, 2):
+        suspect(node, subject, *({2, 3, 4} - {subject}), 1, now=5.0)
+        node.opinions.accuse(5.0, row_of(node, subject), Rumour.SUSPECT)
+    node.opinions.expire(50.0)
+    node.opinions.sweep(50.0 + times.forget_unheard)
+    assert [row_of(node, n).state for n in (1, 2)] == [State.UNREACHABLE, State.FORGOTTEN]
+    node.opinions.sweep(50.0 + times.forget)
+    assert row_of(node, 1).state == State.FORGOTTEN
+    node.opinions.sweep(50.0 + times.forget + times.forgotten_kept)
+    assert handle(1) not in node.here.table.rows
+
+
+def test_one_source_tells_of_so_many_new_members_and_no_more() -> None:
+    """A bomb of members: the rest is counted; another source is not held back by it."""
+    node = core()
+    admitted = sum(node.opinions._admitted(0.0, "tcp://10.0.0.1:5") for _ in range(NEW_BURST + 9))
+    assert admitted == NEW_BURST
+    assert not node.opinions._admitted(0.0, "tcp://10.0.0.1:6")
+    assert node.opinions._admitted(0.0, "tcp://10.0.0.2:5")
+    assert node.opinions._admitted(1.0, "tcp://10.0.0.1:5")
+
+
+def test_no_more_members_are_known_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one beyond it is counted."""
+    assert MEMBERS_MAX == 20_000
+    monkeypatch.setattr("meshmsg._mesh.opinion.MEMBERS_MAX", 2)
+    node = meeting(1, 2)
+    assert not hear(node, 3)
+    assert node.here.counts["new member over the limit"] == 1
+    assert hear(node, 1, seq=2)

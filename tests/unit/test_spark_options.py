@@ -1,0 +1,175 @@
+"""Options of the Spark source: read, refused with the near name, and the schema that they make."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from meshmsg.spark.source.options import OPTION_NAMES, columns_asked, source_options
+from meshmsg.spark.source.schema import COLUMNS
+from tests.support.sparked import URL, A, options
+
+ROOT_OF_WRONG = [
+    ("endpoints", " , ", "is empty"),
+    ("endpoints", "tcp://a:1,tcp://a:1", "names something twice"),
+    ("columns", "value,ofset", "did you mean offset?"),
+    ("columns", "value,value", "twice"),
+    ("includeHeaders", "yes", "it is true or false"),
+    ("startingOffsets", "newest", "it is earliest, latest, or JSON"),
+    ("startingOffsets", "{}", "it is earliest, latest, or JSON"),
+    ("startingOffsets", '{"x": 1}', "32 hex digits"),
+    ("startingOffsets", f'{{"{A}": 0}}', "a number from 1 on"),
+    ("startingOffsets", f'{{"{A}": true}}', "a number from 1 on"),
+    ("startingOffsets", f'{{"{A}": "1"}}', "a number from 1 on"),
+    ("maxOffsetsPerTrigger", "0", "1 to 9,223,372,036,854,775,807"),
+    ("maxOffsetsPerTrigger", "1.5", "whole number"),
+    ("maxOffsetsPerTrigger", "9" * 30, "whole number"),
+    ("maxBytesPerTrigger", "8x", "bytes, such as"),
+    ("batchBytes", "100", "4,096 to 1,073,741,824"),
+    ("minPartitions", "100001", "1 to 100,000"),
+    ("maxTriggerDelay", "0", "above 0"),
+    ("groupTtl", "8d", "to 604,800 s"),
+    ("fetchTimeout", "soon", "it is a time such as"),
+    ("failOnDataLoss", "", "it is true or false"),
+    ("groupId", " ", "is empty"),
+    ("delivery", "exactly_once", "at_least_once or at_most_once"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "why"), ROOT_OF_WRONG)
+def test_what_an_option_cannot_be_is_said_with_its_name(name: str, value: str, why: str) -> None:
+    """And with what it can be."""
+    with pytest.raises(mm.UsageError) as raised:
+        options(**{name: value})
+    assert f"option {name} " in str(raised.value)
+    assert why in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+        ("startingoffset", "startingOffsets"),
+        ("endpoint", "endpoints"),
+        ("failondataloss2", "failOnDataLoss"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_near_name(word: str, near: str) -> None:
+    """Kafka ignores it; a limit that is misspelled would be none."""
+    with pytest.raises(mm.UsageError, match=f"{word} is none .* did you mean {near}"):
+        options(**{word: 1})
+
+
+def test_a_name_that_is_near_nothing_gets_no_advice() -> None:
+    """A wrong advice is worse than none."""
+    with pytest.raises(mm.UsageError) as raised:
+        options(zzzzzzzz=1)
+    assert "did you mean" not in str(raised.value)
+
+
+def test_case_does_not_matter_as_spark_hands_them_over_in_lower_case() -> None:
+    """As of any option of Spark."""
+    found = source_options({name.lower(): "1" for name in ("ENDPOINTS", "retainBatches")}, stream=1)  # type: ignore[arg-type]
+    assert (found.endpoints, found.retain) == (("1",), 1)
+
+
+def test_without_endpoints_there_is_no_source() -> None:
+    """`load(PATH)` is one, too."""
+    with pytest.raises(mm.UsageError, match="option endpoints is missing"):
+        source_options({}, stream=True)
+    assert source_options({"path": URL}, stream=False).endpoints == (URL,)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"), [("10", 10.0), ("500ms", 0.5), ("1.5 s", 1.5), ("15m", 900), ("2h", 7200)]
+)
+def test_times_have_units(value: str, seconds: float) -> None:
+    """Seconds without one."""
+    assert options(fetchTimeout=value).fetch_timeout == seconds
+
+
+@pytest.mark.parametrize(("value", "size"), [("65536", 65536), ("64k", 65536), ("8MB", 2**23)])
+def test_sizes_have_units(value: str, size: int) -> None:
+    """Bytes without one."""
+    assert options(maxBytesPerTrigger=value).max_bytes == size
+
+
+def test_a_stream_begins_with_what_comes_and_a_batch_with_what_is_there() -> None:
+    """As Kafka's source does."""
+    assert options().starting == "latest"
+    assert options(stream=False).starting == "earliest"
+
+
+@pytest.mark.parametrize(
+    ("stream", "name", "value"),
+    [
+        (False, "maxOffsetsPerTrigger", 1),
+        (False, "groupId", "g"),
+        (True, "endingOffsets", "latest"),
+        (True, "liveWindow", "1s"),
+    ],
+)
+def test_an_option_of_another_kind_of_reader_is_refused(
+    stream: bool, name: str, value: object
+) -> None:
+    """It would do nothing, and be thought to."""
+    with pytest.raises(mm.UsageError, match=f"option {name} is not one of"):
+        options(stream=stream, **{name: value})
+
+
+def test_at_most_once_is_a_stream_without_places() -> None:
+    """Nothing of it can be read twice."""
+    assert options(delivery="at-most-once").live
+    with pytest.raises(mm.UsageError, match="of readStream only"):
+        options(stream=False, delivery="at_most_once")
+    with pytest.raises(mm.UsageError, match="startingOffsets is not one of"):
+        options(delivery="at_most_once", startingOffsets="latest")
+
+
+def test_limits_that_exclude_each_other_are_refused() -> None:
+    """Such a query would never have a batch but by its delay."""
+    with pytest.raises(mm.UsageError, match="the first is not above the second"):
+        options(minOffsetsPerTrigger=5, maxOffsetsPerTrigger=4)
+    assert options(minOffsetsPerTrigger=4, maxOffsetsPerTrigger=4).min_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "columns"),
+    [
+        ({}, "key value topic producer epoch offset timestamp"),
+        ({"includeHeaders": "true"}, "key value topic producer epoch offset timestamp headers"),
+        ({"columns": "offset, value"}, "offset value"),
+        ({"columns": "value", "includeMeta": "TRUE"}, "value endpoint"),
+        ({"columns": "headers,value", "includeHeaders": "true"}, "headers value"),
+        (
+            {"columns": "value", "includeHeaders": "true", "includeMeta": "true"},
+            "value headers endpoint",
+        ),
+    ],
+)
+def test_the_columns_are_those_that_are_asked_for_in_their_order(
+    given: dict[str, str], columns: str
+) -> None:
+    """In the schema and in the reader alike."""
+    assert " ".join(columns_asked(given)) == columns
+    assert " ".join(options(**given).columns) == columns
+
+
+def test_no_option_is_for_a_secret() -> None:
+    """Options stand in plans and logs."""
+    words = ("key", "password", "secret", "token", "certificate")
+    assert [name for name in OPTION_NAMES if any(word in name.lower() for word in words)] == []
+
+
+def test_every_option_and_column_is_documented() -> None:
+    """In docs/spark.md, as it is spelled; and no option is documented that is not there."""
+    page = (Path(__file__).parents[2] / "docs/spark.md").read_text(encoding="utf-8")
+    table = page.partition("## Options")[2].partition("\n## ")[0]
+    firsts = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
+    named = {name for first in firsts for name in re.findall(r"`(\w+)`", first)}
+    assert named | {"liveWindow"} == set(OPTION_NAMES)
+    assert "`liveWindow`" in page
+    assert [name for name in COLUMNS if f"| `{name}` |" not in page] == []
