@@ -229,8 +229,8 @@ class PubForm(Inbox[Message]):
 
         Whoever waits in another thread gets ClosedError. What was sent and is not written yet has
         `linger` seconds to go out in the background; to know that it arrived, `drain` first. With a
-        `spool`, subscribers that are behind in a replay get what their queues have room for, and
-        the rest from the next Pub that has it.
+        `spool`, subscribers that are behind in their replay get what their queues have room for,
+        and the rest from the next Pub that has it.
 
         Thread-safe: yes. Closing twice is harmless.
         """

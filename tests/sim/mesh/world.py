@@ -28,6 +28,8 @@ SHARED_FROM = 3_000
 """Nodes from which on they share what they know at the start."""
 ORDERS = 8
 """Different orders in which nodes that share their members probe them."""
+LATER_S = 1e-9
+"""Seconds: what a clock that drifts is rounded by, so that what is due then is due."""
 REFUSAL_TIME = 0.001
 """Seconds until a refusal is seen."""
 
@@ -209,7 +211,7 @@ class World:
         if here.told:
             for event in core.events():
                 self.seen.append((self.now, host, event.kind, event.member.record.node_id))
-        due = max(self.now, core.due() / host.rate)
+        due = max(self.now, core.due() / host.rate + (LATER_S if host.rate != 1.0 else 0.0))
         if due < host.tick_at - 1e-9:
             host.tick_at = due
             self.call(due, self._tick, host, due)
