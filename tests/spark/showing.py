@@ -2,8 +2,8 @@
 Usage: python -m tests.spark.showing FOLDER ENDPOINT COUNT DIES.
 
 Lines on standard output: `put N` (all up to N is there, each life once), `read N` as it is asked
-for message N. At read DIES it kills itself instead of an answer; 0: at none. Message N has the body
-N, padded. Law: a life goes on where the one before ended.
+for message N. At read DIES it kills itself instead of an answer, after `dies N`; 0: at none.
+Message N has the body N, padded. Law: a life goes on where the one before ended.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def main() -> None:
             request = request_of(data)
             if request.op == Op.READ:
                 os.write(1, b"read %d\n" % request.a)
-                if next(reads) == int(dies):
+                if next(reads) == int(dies):  # of several threads, this one gets no answer
+                    os.write(1, b"dies %d\n" % request.a)
                     os.kill(os.getpid(), signal.SIGKILL)
             return answer(data, load)
 

@@ -132,21 +132,23 @@ def test_a_producer_that_is_killed_is_read_on_in_its_next_life(
     query = start(spark, tmp_path, endpoint, fetchTimeout="120s", offsetTimeout="60s").start()
     try:
         with running([*command, dice(request).randrange(1, 15)], stdout=-1) as first:
-            seen = reads_of(first)
+            died = lines_of(first, b"dies")
             assert first.wait(SPARK_S) == -signal.SIGKILL
         with running([*command, 0], stdout=-1) as second:
             until_there(query, COUNT)
             second.kill()
-            later = reads_of(second)
+            later = lines_of(second, b"read")
     finally:
         query.stop()
-    assert seen[-1] in later  # what was being read when it died is read again
+    assert died[0] in later  # what was being read when it died is read again
     is_whole(spark, tmp_path, COUNT)
 
 
-def reads_of(process: subprocess.Popen[bytes]) -> list[bytes]:
-    """Return which messages it was asked for, once it has ended."""
-    return re.findall(rb"^read (\d+)$", process.communicate(timeout=SPARK_S)[0], re.MULTILINE)
+def lines_of(process: subprocess.Popen[bytes], word: bytes) -> list[bytes]:
+    """Return the numbers behind a word that it printed, once it has ended."""
+    return re.findall(
+        rb"^" + word + rb" (\d+)$", process.communicate(timeout=SPARK_S)[0], re.MULTILINE
+    )
 
 
 def until_there(query: Any, count: int) -> None:
