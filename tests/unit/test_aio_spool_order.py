@@ -30,7 +30,7 @@ PUTS: dict[str, Callable[[Any, Any, bytes], Awaitable[Any]]] = {
     "append_many": lambda spool, _, body: spool.append_many([body]),
     "send": lambda _, push, body: push.send(body),
     "confirm": lambda _, push, body: push.send(body, confirm=True),
-    "frames": lambda _, push, body: push.send_frames([body, b"."]),
+    "frames": lambda _, push, body: push.send_frames([b".", body]),
     "priority": lambda _, push, body: push.send(body, priority=3),
     "delay": lambda _, push, body: push.send(body, delay=60.0),
     "many": lambda _, push, body: push.send_many([body]),
@@ -61,7 +61,7 @@ async def behind(spool: aio.Spool, seq: int) -> list[str]:
     """The names that stand in the bodies behind that number."""
     await spool.flush()
     read = await spool.read(seq + 1)
-    return [bytes(one).rstrip(b".").decode() for one in read.messages]
+    return [bytes(one).decode() for one in read.messages]
 
 
 def run(main: Callable[[], Any]) -> None:
