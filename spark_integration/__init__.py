@@ -2,7 +2,7 @@
 `FanOut`, `map_rows`, `run_tasks` and `executors_as_mesh`.
 
 `register(spark)` makes the source known where Spark does not find it by itself, and
-`progress_listener()` prints how far queries are. The source is in `meshmsg.spark.source`.
+`progress_listener()` prints how far queries are.
 
 The work queue that such tasks ask for records needs no Spark and lives in `meshmsg.patterns`; its
 names are here, too, as here is where users of Spark look for them.  `import meshmsg` does not

@@ -85,7 +85,7 @@ def test_the_wheel_holds_all_packages(wheel: Path) -> None:
         "tracing/__init__.py",
         "patterns/__init__.py",
         "spark/__init__.py",
-        "spark/source/__init__.py",
+        "spark/_source/__init__.py",
         "bench/__main__.py",
     ):
         assert f"meshmsg/{name}" in names

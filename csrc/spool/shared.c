@@ -340,6 +340,18 @@ mmi_spool_shared_locate(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out)
     pthread_mutex_unlock(&h->lock);
 }
 
+/* As it is once the files that are being removed have gone, which is without the lock. */
+static void
+shared_locate_dropped(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out)
+{
+    pthread_mutex_lock(&h->lock);
+    while (h->dropping) {
+        mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);
+    }
+    mmi_spool_locate(&h->spool, seq, out);
+    pthread_mutex_unlock(&h->lock);
+}
+
 int
 mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where *where)
 {
@@ -349,7 +361,7 @@ mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where 
         rc = mmi_spool_reader_load(r, where);
         if (rc == MM_ENOENT) { /* unless another file has its numbers by now */
             uint64_t base = where->base;
-            mmi_spool_shared_locate(h, r->next_seq, where);
+            shared_locate_dropped(h, r->next_seq, where);
             rc = base != 0 && where->base != 0 && where->base != base ? MMI_SPOOL_PASSED : rc;
         }
     } while (rc == MMI_SPOOL_PASSED);

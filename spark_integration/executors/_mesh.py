@@ -40,7 +40,7 @@ class TaskNode:
     def __init__(self, rank: int, pull: Pull, pushes: dict[int, Push], count: int) -> None:
         self.rank = rank
         self.count = count
-        self.targets = tuple(pushes)
+        self.targets: tuple[int, ...] = tuple(pushes)
         self._pull = pull
         self._pushes = pushes
         self._early: list[tuple[int, bytes]] = []

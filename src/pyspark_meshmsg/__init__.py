@@ -1,6 +1,6 @@
 """What Spark looks for: packages whose names begin with `pyspark_`, and `DefaultSource` in them.
 
-Not here: how it reads (meshmsg.spark.source). Law: Spark imports this as it looks for any source,
+Not here: how it reads (meshmsg.spark._source). Law: Spark imports this as it looks for any source,
 so it imports nothing but pyspark; meshmsg is imported once somebody asks for `format("meshmsg")`.
 """
 
@@ -27,20 +27,20 @@ class DefaultSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns that the options ask for."""
-        from meshmsg.spark.source import schema_of
+        from meshmsg.spark._source import schema_of
 
         return schema_of(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
-        from meshmsg.spark.source import reader_of
+        from meshmsg.spark._source import reader_of
 
         reader: DataSourceReader = reader_of(self.options, schema)
         return reader
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `readStream`."""
-        from meshmsg.spark.source import stream_reader_of
+        from meshmsg.spark._source import stream_reader_of
 
         reader: DataSourceStreamReader = stream_reader_of(self.options, schema)
         return reader

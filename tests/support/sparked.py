@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.spark.source.offsets import Place, Places, Shown, from_json, to_json
-from meshmsg.spark.source.options import SourceOptions, source_options
+from meshmsg.spark._source.offsets import Place, Places, Shown, from_json, to_json
+from meshmsg.spark._source.options import SourceOptions, source_options
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 """Uuids of spools."""

@@ -16,8 +16,8 @@ from tests.support.sparked import struct
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
-from meshmsg.spark.source import schema_of, stream_reader_of  # noqa: E402
-from meshmsg.spark.source.live import close_pulls, pull_of  # noqa: E402
+from meshmsg.spark._source import schema_of, stream_reader_of  # noqa: E402
+from meshmsg.spark._source.live import close_pulls, pull_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

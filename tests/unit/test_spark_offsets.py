@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import meshmsg as mm
-from meshmsg.spark.source.offsets import (
+from meshmsg.spark._source.offsets import (
     Place,
     Places,
     Shown,

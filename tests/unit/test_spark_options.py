@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
-from meshmsg.spark.source.options import OPTION_NAMES, columns_asked, source_options
-from meshmsg.spark.source.schema import COLUMNS
+from meshmsg.spark._source.options import OPTION_NAMES, columns_asked, source_options
+from meshmsg.spark._source.schema import COLUMNS
 from tests.support.sparked import URL, A, options
 
 ROOT_OF_WRONG = [

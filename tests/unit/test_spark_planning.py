@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.spark.source.offsets import Shown
+from meshmsg.spark._source.offsets import Shown
 from tests.support.sparked import A, B, Told, nexts, offset, options
 
 pytest.importorskip("pyspark")
-from meshmsg.spark.source.planning import Planner
+from meshmsg.spark._source.planning import Planner
 
 
 class Clock:

@@ -18,9 +18,9 @@ pytest.importorskip("pyspark")
 from pyspark.sql.datasource import DataSource
 
 import pyspark_meshmsg
-from meshmsg.spark.source import schema_of, stream_reader_of
+from meshmsg.spark._source import schema_of, stream_reader_of
 
-LIMITED = "meshmsg.spark.source.limited_reader"
+LIMITED = "meshmsg.spark._source.limited_reader"
 URL = "tcp://127.0.0.1:9"
 
 

@@ -22,8 +22,8 @@ from pyspark.sql.datasource import InputPartition  # noqa: E402
 from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402
 from pyspark.sql.types import StructType  # noqa: E402
 
-from meshmsg.spark.source import reader_of, schema_of, stream_reader_of  # noqa: E402
-from meshmsg.spark.source.reading import CONNECTIONS, RangePartition, read_range  # noqa: E402
+from meshmsg.spark._source import reader_of, schema_of, stream_reader_of  # noqa: E402
+from meshmsg.spark._source.reading import CONNECTIONS, RangePartition, read_range  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
-from meshmsg.spark.source.offsets import Place
-from meshmsg.spark.source.watch import Held, Watch
+from meshmsg.spark._source.offsets import Place
+from meshmsg.spark._source.watch import Held, Watch
 from tests.support.pairs import of_its_own
 from tests.support.sparked import filled, options
 

@@ -101,7 +101,7 @@ class MeshForm:
         given = name or f"{system.gethostname()[:64]}-{os.getpid()}"
         check_flag("insecure", insecure)
         asked = seeds_of(seeds)
-        self.security = policy_of(secret)
+        self.security: Secret | None = policy_of(secret)
         where = _bind_of(bind, self.security)
         try:
             from meshmsg._mesh.signing import Ed25519Signer, ed25519_verify
