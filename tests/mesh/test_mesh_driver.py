@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -155,6 +157,26 @@ def test_a_connection_that_ends_is_evidence(nodes: list[Node]) -> None:
     eventually(lambda: b.noted("arrived"))
     b.driver.close()
     assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+
+
+def test_gossip_that_a_peer_did_not_take_is_no_warning(nodes: list[Node]) -> None:
+    """Its loss is the mesh's own matter: it is counted, and said again to others."""
+    log = nodes[0].link.router._outlet._log
+    dropped = mm.Event(
+        seq=1,
+        time=0.0,
+        kind=mm.EventKind.DROPPED,
+        reason=mm.Reason.NONE,
+        peer=1,
+        count=1,
+        endpoint="",
+        address="",
+        detail="the peer is gone",
+        retry_in=None,
+    )
+    assert log.judge(dropped)[0] == logging.DEBUG
+    paused = replace(dropped, kind=mm.EventKind.ACCEPT_PAUSED)
+    assert log.judge(paused)[0] == logging.WARNING
 
 
 def test_a_node_on_all_addresses_is_told_where_it_is_seen() -> None:

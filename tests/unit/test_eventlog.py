@@ -73,6 +73,15 @@ def test_what_was_unsubscribed_is_dropped_without_a_warning() -> None:
     assert EventLog("Sub").judge(dropped)[0] == logging.WARNING
 
 
+def test_what_the_owner_expects_is_no_warning() -> None:
+    """Of the kinds that it named, and no other."""
+    log = EventLog("Router")
+    log.expected = frozenset((EventKind.DROPPED,))
+    dropped = dataclasses.replace(FAILED, kind=EventKind.DROPPED, reason=Reason.NONE, count=1)
+    assert log.judge(dropped)[0] == logging.DEBUG
+    assert log.judge(FAILED)[0] == logging.WARNING
+
+
 def test_the_first_failure_is_told_at_once_with_the_next_attempt(
     told: list[logging.LogRecord],
 ) -> None:

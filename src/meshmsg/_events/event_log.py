@@ -83,6 +83,8 @@ class EventLog:
         self._failed: dict[str, tuple[int, float]] = {}
         """Failures of each endpoint that we connect to since it last had a peer, and since when."""
         self._bound: set[str] = set()
+        self.expected: frozenset[EventKind] = frozenset()
+        """Trouble that is none to who has the socket, and is not loud."""
 
     def tell(self, event: Event) -> None:
         """Log an event, here and now."""
@@ -97,6 +99,8 @@ class EventLog:
             _forget_oldest(self._peers)
         if event.kind is EventKind.LISTENING:
             self._bound.add(event.endpoint)
+        if event.kind in self.expected:
+            return logging.DEBUG, self._words(event)
         wanted = event.kind is EventKind.DROPPED and event.detail == WANTED
         if event.kind in TROUBLE and event.reason not in EXPECTED and not wanted:
             return self._judge_trouble(event)

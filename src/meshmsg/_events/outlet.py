@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import ResourceError, UsageError
-from meshmsg._binding.snapshots import Event, event_of
+from meshmsg._binding.snapshots import Event, EventKind, event_of
 from meshmsg._events.event_log import EventLog
 from meshmsg._events.log_records import give, record_of, records
 
@@ -115,6 +115,10 @@ class Outlet:
         self._lock = threading.RLock()
         self._on_event = self.on_dead = None
         self._watchers = weakref.WeakSet()
+
+    def expect(self, kinds: frozenset[EventKind]) -> None:
+        """Have no warnings of these: who has the socket counts them and sees to them itself."""
+        self._log.expected = kinds
 
     def log_new(self) -> None:
         """Log what is new; by calls that wait, where no thread tells."""

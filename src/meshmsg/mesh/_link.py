@@ -132,6 +132,7 @@ class Link:
             connections_max=ACCEPTED_MAX,
             message_size_max=2 * SYNC_MAX,
         )
+        self.router._outlet.expect(_ORDINARY)
 
     @property
     def address(self) -> str:
@@ -300,6 +301,8 @@ class Link:
             self.errors.popitem(last=False)
 
 
+_ORDINARY = frozenset((EventKind.DROPPED,))
+"""Gossip to somebody who left: it is counted (`dropped`), and said again to others."""
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
 
 
