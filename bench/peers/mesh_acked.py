@@ -15,7 +15,7 @@ from .mesh_push import MeshSender
 from .mesh_workers import MeshDispatcher
 from .seam import Answerer, Asker, Receiver, Sender
 
-PREFETCH = 8192
+PREFETCH = 16384
 """Messages: more than a queue has, as is worth it for small ones that need little work."""
 AT_LEAST_ONCE: dict[str, Any] = {"delivery": "at_least_once"}
 
