@@ -18,7 +18,7 @@ C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 .PHONY: demo test check build asan tsan fuzz sim crash mutants bench bench-all wheels build-c install-c clean
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
-	$(PY) -m examples.demo --out demo-out $(if $(SECURE),--secure)
+	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
 
 test: check asan tsan
 	$(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests
