@@ -1,4 +1,4 @@
-"""The demos, small, from end to end, with real Spark when it is here: the work queue, and the story."""
+"""The demos, small, from end to end, with real Spark: the work queue, and the story."""
 
 from __future__ import annotations
 
