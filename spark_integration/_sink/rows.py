@@ -73,9 +73,7 @@ def put(spool: Spool, batch: pa.RecordBatch, first: int, timeout: float) -> int:
     values = batch.column(VALUE)
     if values.null_count:
         row = first + values.is_null().index(True).as_py()
-        raise UsageError(
-            f"row {row:,} of the task has no value: a message has a body; use coalesce"
-        )
+        raise UsageError(f"row {row:,} of the task has no value: a message has one; use coalesce")
     if batch.num_rows == 0:
         return 0
     if HEADERS in batch.schema.names and batch.column(HEADERS).null_count < batch.num_rows:
@@ -95,7 +93,7 @@ def _messages(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield {
             "data": _octets(row[VALUE]),
             "key": None if row.get(KEY) is None else _octets(row[KEY]),
-            "headers": [(one["key"], one["value"] or b"") for one in headers] or None,
+            "headers": {one["key"]: one["value"] or b"" for one in headers} or None,
         }
 
 

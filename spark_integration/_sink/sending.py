@@ -91,8 +91,8 @@ def _finish(push: mm.Push, options: SinkOptions) -> None:
 def _late(push: mm.Push, options: SinkOptions) -> SinkError:
     queued, why = push.drain(timeout=0).queued, _why(push)
     return SinkError(
-        f"{queued:,} rows of this task are not acknowledged, and for sendTimeout="
-        f"{options.send_timeout:g} s none was, by receivers at {', '.join(options.endpoints)}: {why}"
+        f"{queued:,} rows of this task are not acknowledged by receivers at "
+        f"{', '.join(options.endpoints)}, none for sendTimeout={options.send_timeout:g} s: {why}"
     )
 
 

@@ -1,7 +1,8 @@
 """What Spark looks for: packages whose names begin with `pyspark_`, and `DefaultSource` in them.
 
-Not here: how it reads and writes (meshmsg.spark._source, _sink). Law: Spark imports this as it looks for any source,
-so it imports nothing but pyspark; meshmsg is imported once somebody asks for `format("meshmsg")`.
+Not here: how it reads and writes (meshmsg.spark._source, _sink). Law: Spark imports this as it
+looks for any source, so it imports nothing but pyspark; meshmsg is imported once somebody asks for
+`format("meshmsg")`.
 """
 
 from __future__ import annotations
