@@ -49,6 +49,7 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
 
     Raises:
         SinkError: For `send_timeout` nothing was acknowledged, and there was something to.
+        MeshError: A row was dropped; the message says why.
         UsageError, TooLargeError, SpoolError: As of a spool.
         AddressError, SecurityError: As of any socket.
     """
@@ -75,21 +76,27 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
     return rows, octets
 
 
+def _left(report: mm.DrainReport) -> int:
+    """Return how many rows nobody is known to be done with."""
+    return report.queued + report.unconfirmed + report.unconfirmable + report.in_doubt
+
+
 def _finish(push: mm.Push, options: SinkOptions) -> None:
-    """Wait while it gets less."""
-    left = None
+    """Wait while it gets less; nothing may be lost on the way."""
+    before = None
     while True:
-        result = push.drain(timeout=options.send_timeout)
-        queued = result.queued
-        if queued == 0:
+        report = push.drain(timeout=options.send_timeout)
+        left = _left(report)
+        if left == 0:
+            report.raise_for_loss()
             return
-        if left is not None and queued >= left:
+        if before is not None and left >= before:
             raise _late(push, options)
-        left = queued
+        before = left
 
 
 def _late(push: mm.Push, options: SinkOptions) -> SinkError:
-    queued, why = push.drain(timeout=0).queued, _why(push)
+    queued, why = _left(push.drain(timeout=0)), _why(push)
     return SinkError(
         f"{queued:,} rows of this task are not acknowledged by receivers at "
         f"{', '.join(options.endpoints)}, none for sendTimeout={options.send_timeout:g} s: {why}"
