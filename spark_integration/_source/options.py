@@ -69,6 +69,8 @@ class SourceOptions:
     batch_bytes: int = 4 * 2**20
     security: str | None = None
     topic: str | None = None
+    topics: tuple[str, ...] | None = None
+    pattern: str | None = None
     live: bool = False
     live_window: float = 1.0
 
@@ -114,6 +116,14 @@ def _places(name: str, value: str) -> Start:
     return found
 
 
+def _pattern(name: str, value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise UsageError(f"option {name} is {value!r}, no regular expression: {error}") from None
+    return value
+
+
 def _delivery(name: str, value: str) -> bool:
     word = value.strip().lower().replace("-", "_")
     if word not in ("at_least_once", "at_most_once"):
@@ -154,6 +164,8 @@ _OPTIONS: dict[str, _Option] = {
     "batchBytes": _Option(size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
     "security": _Option(text, "security", BATCH | STREAM | LIVE),
     "topic": _Option(text, "topic", BATCH | STREAM | LIVE),
+    "subscribe": _Option(listed, "topics", BATCH | STREAM),
+    "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
     "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
     "liveWindow": _Option(seconds(TIMEOUT_MAX_S), "live_window", LIVE),
 }
@@ -237,6 +249,8 @@ def _with(columns: tuple[str, ...] | None, flags: Mapping[str, bool]) -> tuple[s
 
 def _together(options: SourceOptions) -> None:
     """Raise if what each may be, both cannot."""
+    if options.topics is not None and options.pattern is not None:
+        raise UsageError("subscribe and subscribePattern are there, and one of them is enough")
     least, most = options.min_rows, options.max_rows
     if least is not None and most is not None and least > most:
         raise UsageError(
