@@ -7,6 +7,7 @@ another one; a source that cannot be read in batches is measured by its own batc
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,12 @@ class SparkMesh(SparkPeer):
 
     name = "meshmsg-spark"
 
+    def __init__(self) -> None:
+        self._servers = ExitStack()
+        self._shown: dict[str, str] = {}
+        """Where spools are shown, by folder, to the end of this process: workers of Spark keep
+        their connections."""
+
     @contextmanager
     def frame(self, task: Task) -> Iterator[Any]:
         """Fill a spool and show it."""
@@ -107,15 +114,17 @@ class SparkMesh(SparkPeer):
                 for done in range(0, task.count, FILLED):
                     spool.append_many([body] * min(FILLED, task.count - done))
         command = [sys.executable, "-m", f"{BENCH}.rivals.spark_showing", folder]
-        with _started(command) as endpoint:
-            yield (
-                session()
-                .read.format("meshmsg")
-                .option("endpoints", endpoint)
-                .option("columns", "value")
-                .option("minPartitions", TASKS)
-                .load()
-            )
+        if folder not in self._shown:
+            atexit.register(self._servers.close)
+            self._shown[folder] = self._servers.enter_context(_started(command))
+        yield (
+            session()
+            .read.format("meshmsg")
+            .option("endpoints", self._shown[folder])
+            .option("columns", "value")
+            .option("minPartitions", TASKS)
+            .load()
+        )
 
 
 class SparkPyzmq(SparkPeer):
