@@ -218,7 +218,8 @@ class SparkSocket(SparkPeer):
                 over.set()
                 pushing.join()
             own = [one for one in query.recentProgress if one.numInputRows]
-            return count * 1000 / sum(one.durationMs["triggerExecution"] for one in own)
+            took_ms: float = sum(one.durationMs["triggerExecution"] for one in own)
+            return count * 1000 / took_ms
 
 
 def _lines(server: socket.socket, data: bytes, over: threading.Event) -> None:

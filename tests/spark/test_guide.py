@@ -1,4 +1,4 @@
-"""The ten minutes of docs/spark.md: its code runs, but for addresses, keys and paths as it stands."""
+"""The ten minutes of docs/spark.md: its code runs, with other addresses, keys and paths."""
 
 from __future__ import annotations
 
