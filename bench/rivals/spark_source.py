@@ -39,7 +39,7 @@ FILLED = 10_000
 
 
 @cache
-def session() -> Any:
+def begun() -> Any:
     """The one session of this process; it ends with it."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -118,7 +118,7 @@ class SparkMesh(SparkPeer):
             atexit.register(self._servers.close)
             self._shown[folder] = self._servers.enter_context(_started(command))
         yield (
-            session()
+            begun()
             .read.format("meshmsg")
             .option("endpoints", self._shown[folder])
             .option("columns", "value")
@@ -139,7 +139,7 @@ class SparkPyzmq(SparkPeer):
         command = [sys.executable, "-m", f"{BENCH}.rivals.spark_pushing", *numbers]
         with _started(command) as endpoints:
             yield (
-                session()
+                begun()
                 .read.format("bench_pyzmq")
                 .option("endpoints", endpoints)
                 .option("count", task.count)
@@ -177,7 +177,7 @@ class SparkParquet(SparkPeer):
                     compression="none",
                     use_dictionary=False,
                 )
-        yield session().read.parquet(folder)
+        yield begun().read.parquet(folder)
 
 
 class SparkSocket(SparkPeer):
@@ -200,7 +200,7 @@ class SparkSocket(SparkPeer):
             pushing = threading.Thread(target=_lines, args=(server, line * count, over))
             pushing.start()
             query = (
-                session()
+                begun()
                 .readStream.format("socket")
                 .options(host="127.0.0.1", port=server.getsockname()[1])
                 .load()
