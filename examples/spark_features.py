@@ -48,7 +48,7 @@ def extractor(folder: str) -> Callable[[bytes], bytes]:
     return features
 
 
-def handler(fan: FanOut) -> type[BaseHTTPRequestHandler]:
+def answering(fan: FanOut) -> type[BaseHTTPRequestHandler]:
     """What answers a request: each in a thread of its own, which waits for its result."""
 
     class Features(BaseHTTPRequestHandler):
@@ -96,7 +96,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         FanOut(spark, extractor(folder), workers=2) as fan,
-        ThreadingHTTPServer(("127.0.0.1", 0), handler(fan)) as service,
+        ThreadingHTTPServer(("127.0.0.1", 0), answering(fan)) as service,
         ThreadPoolExecutor(CLIENTS) as clients,
     ):
         threading.Thread(target=service.serve_forever).start()

@@ -6,7 +6,9 @@ The session of Spark is in this process, and stays: the first round starts its P
 from __future__ import annotations
 
 import argparse
+import shutil
 import tempfile
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +40,13 @@ class Sourced:
     def __init__(self, peer: Peer, size: int, count: int, seed: int) -> None:
         self._peer = peer
         self._task = Task("source", peer.name, True, "", size, count, seed=seed)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __call__(self, warming: bool) -> Figures:
         """Measure once."""
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="meshmsg-bench-")
-            self._task = replace(self._task, folder=self._folder.name)
+        if not self._task.folder:
+            folder = tempfile.mkdtemp(prefix="meshmsg-bench-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._task = replace(self._task, folder=folder)
         rate = self._peer.source_rate(self._task)
         return {"messages_per_s": rate, "mb_per_s": rate * self._task.size / 1e6}
 

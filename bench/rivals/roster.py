@@ -47,8 +47,8 @@ RIVALS: tuple[Peer, ...] = (
     RabbitConfirmedBatch(RABBIT),
     RabbitDurable(RABBIT),
     ActiveMq(),
-    *SPARK,
     KAFKA,
     KafkaAcked(KAFKA),
     KafkaFlushed(),
+    *SPARK,
 )

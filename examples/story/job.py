@@ -34,7 +34,7 @@ def endpoints_of(mesh: Mesh, count: int, timeout: float) -> list[str]:
     return sorted(dict(one.meta)[SPOOL] for one in services if one.name == SERVICE)
 
 
-def session() -> Any:
+def begun() -> Any:
     """Start Spark in this process."""
     from pyspark.sql import SparkSession
 
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int:
         meshmsg.Push(connect=chosen.telemetry) as push,
     ):
         endpoints = endpoints_of(mesh, chosen.producers, chosen.timeout)
-        spark = session()
+        spark = begun()
         try:
             register(spark)
             tell(push, "spark", version=spark.version, endpoints=endpoints)

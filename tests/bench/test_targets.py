@@ -161,6 +161,7 @@ def test_the_promises_are_those_of_the_table() -> None:
         "P14",
         "P15",
         "P16",
+        "P17",
     ]
 
 

@@ -1,0 +1,55 @@
+"""Sources of Spark in the bench: what is pushed to tasks, and rows of a peer without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from meshmsg.bench.base.need import BenchError
+from meshmsg.bench.base.task import Task
+from meshmsg.bench.commands.sources import source_case
+from meshmsg.bench.measure.rounds import run
+from meshmsg.bench.peers.roster import peer_named
+from meshmsg.bench.peers.seam import Peer
+from meshmsg.bench.rivals.spark_pushing import shares
+
+
+class Counted(Peer):
+    """A source that is read in no time, and notes its tasks."""
+
+    name, kinds, transports = "counted", ("source",), ("spark",)
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+
+    def source_rate(self, task: Task) -> float:
+        """Note it."""
+        self.tasks.append(task)
+        return 1000.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 4095, 4096, 4097, 20_001])
+@pytest.mark.parametrize("run_of", [1, 4096])
+def test_tasks_get_all_messages_in_runs(count: int, run_of: int) -> None:
+    """None is left out, and no run is empty or too long."""
+    found = shares(count, 2, run_of)
+    assert sum(map(sum, found)) == count
+    assert all(0 < one <= run_of for own in found for one in own)
+    assert abs(sum(found[0]) - sum(found[1])) <= 1
+
+
+def test_a_source_is_filled_once_for_all_rounds() -> None:
+    """The folder of its task stays, and the row has messages and megabytes a second."""
+    peer = Counted()
+    (row,) = run([source_case(peer, 1024, 10, 1)], 2)
+    assert [task.count for task in peer.tasks] == [10] * 3
+    assert len({task.folder for task in peer.tasks}) == 1
+    assert row["figures"]["messages_per_s"]["median"] == 1000
+    assert row["figures"]["mb_per_s"]["median"] == pytest.approx(1.024)
+
+
+def test_who_is_no_source_says_so() -> None:
+    """A row with the reason, and no figures."""
+    (row,) = run([source_case(peer_named("meshmsg"), 1024, 10, 1)], 1)
+    assert row["missing"]
+    with pytest.raises(BenchError, match="no source of Spark"):
+        peer_named("meshmsg").source_rate(Task("source", "meshmsg", True, "spark"))
