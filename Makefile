@@ -10,16 +10,18 @@ BUILD := .build
 SEED ?= 1
 COUNT ?= 200
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# One more for tests: many of them wait, for a peer or a process.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim crash mutants bench bench-all wheels build-c install-c clean
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
-	$(PY) -m examples.demo --out demo-out $(if $(SECURE),--secure)
+	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
 
 test: check asan tsan
-	$(PY) -m pytest -q -n $(JOBS) --dist loadfile tests
+	$(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests
 
 build: $(BUILD)/dev.stamp
 

@@ -1,4 +1,4 @@
-"""The main job, small, from end to end: with real Spark when it is here, and its parts without."""
+"""The demos, small, from end to end, with real Spark: the work queue, and the story."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MISSING = [
     name for name in ("pyspark", "vega_datasets", "matplotlib", "numpy") if find_spec(name) is None
 ] + [name for name in ("java",) if shutil.which(name) is None]
 needs_spark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+STORY_LAST = re.compile(r"Kept ([\d,]+), counted ([\d,]+), lost ([\d,]+)\.")
 LAST = re.compile(r"Sent ([\d,]+), received ([\d,]+), duplicates ([\d,]+), lost ([\d,]+)\.")
 
 
@@ -91,3 +92,28 @@ def test_a_job_that_fails_is_a_failure_at_once(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "FAILED: job ended with 1" in done.stdout
     assert "JAVA_GATEWAY_EXITED" in done.stdout
+
+
+@needs_spark
+@pytest.mark.skipif(not (mm.has("curve") and mm.has("tls")), reason="no libsodium or OpenSSL here")
+def test_the_story_counts_each_record_once_though_a_worker_is_killed(tmp_path: Path) -> None:
+    """Spools that the mesh finds, a stream, sums that come back; over protected connections."""
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.story", "--records", "30000", "--batch", "10000"]
+        + ["--out", str(tmp_path), "--secure"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = STORY_LAST.search(done.stdout.splitlines()[-1])
+    assert found is not None, done.stdout
+    assert found.groups() == ("37,958", "37,958", "0")
+    assert "The table agrees with the one added up directly from the files." in done.stdout
+    killed = re.search(r"killed in the middle: True; tasks tried again: (\d+)", done.stdout)
+    assert killed is not None, done.stdout
+    assert int(killed[1]) > 0
+    assert "found the spools in the mesh: tcp://" in done.stdout
+    assert "were encrypted and authenticated by CURVE" in done.stdout
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

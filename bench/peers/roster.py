@@ -31,6 +31,7 @@ RIVALS = (
     *("rabbitmq", "rabbitmq-acked", "rabbitmq-acked-batch"),
     *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "rabbitmq-durable"),
     *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
+    *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "socket-spark"),
 )
 """The names of those in rivals/."""
 

@@ -218,6 +218,10 @@ class Peer:
         """CPU and memory of the broker; empty where there is none."""
         return {}
 
+    def source_rate(self, task: Task) -> float:
+        """Read what is there into Spark once; messages a second."""
+        raise BenchError(f"{self.name} is no source of Spark")
+
     def sender(self, task: Task) -> Sender:
         """Open the end that sends."""
         raise BenchError(f"{self.name} has no sender in Python")

@@ -47,6 +47,7 @@ TITLES = {
     "append": "Keeping on the disk",
     "spooled": "Throughput, kept by the sender",
     "replay": "Reading a full spool",
+    "source": "Reading into Spark",
     "opening": "Opening after a kill",
     "cpu": "CPU time",
 }

@@ -120,6 +120,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("cpu_us", "CPU us/msg", 3),
         Column("rss_mb", "RSS MB"),
     ),
+    "source": (Column("messages_per_s", "msg/s", range=True), Column("mb_per_s", "MB/s")),
     "replay": (
         Column("messages_per_s", "msg/s", range=True),
         Column("mb_per_s", "MB/s", range=True),
@@ -155,6 +156,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "append": ("p50_us", "messages_per_s", "mb_per_s"),
     "spooled": ("receiver_per_s",),
     "replay": ("messages_per_s",),
+    "source": ("messages_per_s",),
     "opening": ("open_ms", "cold_ms"),
     "cpu": ("cpu_us",),
 }

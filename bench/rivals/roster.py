@@ -19,6 +19,7 @@ from .raw_python import RawPython
 from .redis_broker import Redis
 from .redis_durable import RedisAlways, RedisEverySecond
 from .redis_stream import RedisStream, RedisStreamBatch
+from .spark_source import SPARK
 from .zenoh_python import Zenoh
 
 REDIS, RABBIT, KAFKA = Redis(), Rabbit(), Kafka()
@@ -46,6 +47,7 @@ RIVALS: tuple[Peer, ...] = (
     RabbitConfirmedBatch(RABBIT),
     RabbitDurable(RABBIT),
     ActiveMq(),
+    *SPARK,
     KAFKA,
     KafkaAcked(KAFKA),
     KafkaFlushed(),

@@ -9,7 +9,7 @@ processors away, is neither met nor missed, and says so.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..base.need import BenchError
 from ..commands.args import add_output, positive, some_words, whole
 from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
+from ..commands.sources import COUNT, source_case
 from ..commands.speed import throughput_case, trips_case
 from ..commands.spools import (
     APPEND_SIZES,
@@ -46,6 +47,7 @@ from ..report.output import Output, written
 from ..report.table import aligned
 from .baseline import StoredLine, add_baseline
 from .markdown import markdown
+from .target import Target, least
 
 SUBSCRIBERS = (1, 10, 100)
 CONNECTIONS = (1000, 10_000)
@@ -79,6 +81,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "append disk": ("meshmsg-spool", "meshmsg-spool-many", "raw-fdatasync", "raw-fdatasync-4m"),
     "replay disk": ("meshmsg-spool", "meshmsg-spool-many"),
     "opening disk": ("meshmsg-spool",),
+    "source spark": (
+        *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "socket-spark"),
+    ),
     "acked tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-acked", "meshmsg-acked-batch"),
         *("rabbitmq-acked", "rabbitmq-acked-batch", "rabbitmq-confirmed"),
@@ -91,81 +96,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 """What is measured together, by whom. Brokers come last: once started they are there to the end."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """One promise."""
-
-    number: str
-    group: str
-    figure: str
-    peer: str
-    beside: str
-    """The peer it is compared with; nothing: the figure itself counts."""
-    bound: float
-    low: bool = False
-    """Whether the bound is the most it may be; else it is the least."""
-    at: str | int | None = None
-    """The size, load, or number of subscribers or connections."""
-
-    def holds(self, value: float) -> bool:
-        """Whether it is met."""
-        return value <= self.bound if self.low else value >= self.bound
-
-    def words(self) -> str:
-        """For people."""
-        at = f" {self.at:,} B" if isinstance(self.at, int) else f" {self.at}" if self.at else ""
-        figure = self.figure.removesuffix("_us").removesuffix("_per_s")
-        beside = f" ÷ {self.beside}" if self.beside else ""
-        return f"{self.group}{at}: {figure}, {self.peer}{beside}"
-
-    def of(self, rows: Sequence[Row]) -> tuple[float | None, str]:
-        """The value measured, and why it does not count, or why there is none."""
-        found = {row["peer"]: row for row in rows if self._is_about(row)}
-        names = [self.peer, *([self.beside] if self.beside else [])]
-        for name in names:
-            row = found.get(name)
-            if row is None:
-                return None, "not measured in this run"
-            if row["missing"] is not None:
-                return None, f"{name}: {row['missing']}"
-        values = [self._value(found[name]) for name in names]
-        if None in values:
-            return None, "too few samples"
-        own, *others = (float(value) for value in values if value is not None)
-        if others and not others[0]:
-            return None, f"{self.beside} is 0"
-        return own / others[0] if others else own, disturbed(found[name] for name in names)
-
-    def _value(self, row: Row) -> float | None:
-        """The median of rounds; where one round has too few samples, that of all together."""
-        figure = row["figures"].get(self.figure)
-        together: dict[str, float] = row.get("all_rounds", {})
-        return figure["median"] if figure else together.get(self.figure)
-
-    def _is_about(self, row: Row) -> bool:
-        where = f"{row['kind']} {row['transport']}"
-        return where == self.group and self.at in (row["size"] if "load" not in row else None,
-                                                   row.get("load"))  # fmt: skip
-
-
-def disturbed(rows: Iterable[Row]) -> str:
-    """Which medians may be of rounds that the machine's host disturbed."""
-    return ", ".join(
-        f"{row['peer']}: the host disturbed {count} of {row['rounds']}"
-        for row in rows
-        if (count := row.get("rounds_disturbed", 0)) and 2 * count >= row["rounds"]
-    )
-
-
-def least(
-    number: str, group: str, peer: str, beside: str, bounds: dict[Any, float]
-) -> list[Target]:
-    """Rates at the receiver, by size."""
-    return [
-        Target(number, group, "receiver_per_s", peer, beside, b, at=a) for a, b in bounds.items()
-    ]
 
 
 def fanouts() -> list[Target]:
@@ -270,6 +200,15 @@ def spools() -> list[Target]:
     ]
 
 
+def sparked() -> list[Target]:
+    """P17: reading a filled spool into Spark, beside what else can be read there."""
+    bounds = {"pyzmq-spark": 3, "pyzmq-spark-batch": 0.8, "parquet-spark": 0.8, "socket-spark": 5}
+    return [
+        Target("P17", "source spark", "messages_per_s", "meshmsg-spark", beside, bound, at=1024)
+        for beside, bound in bounds.items()
+    ]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -309,6 +248,7 @@ TARGETS: tuple[Target, ...] = (
     *tls(),
     *acked(),
     *spools(),
+    *sparked(),
 )
 
 
@@ -327,11 +267,13 @@ class Extent:
     connections: tuple[int, ...] = CONNECTIONS
     patience: float = 1200.0
     replay_mib: int = REPLAY_MIB
+    sourced: int = COUNT
+    """Messages that Spark reads."""
 
 
 WHOLE = Extent()
 """What docs/performance.md is made from."""
-SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64)
+SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64, 200_000)
 """Some ten minutes: enough to see what has become slower. Three rounds, so one cannot decide."""
 
 
@@ -420,6 +362,8 @@ def cases_at(
         return [replay_case(peer, size, chosen.replay_mib, chosen.seed) for peer in peers]
     if kind == "opening":
         return [opening_case(peer, OPENING_MIB, chosen.seed) for peer in peers]
+    if kind == "source":
+        return [source_case(p, size, chosen.sourced, chosen.seed) for p in peers]
     return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
 
 

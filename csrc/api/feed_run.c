@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/octets.h"
 #include "queue/drop.h"
 #include "queue/expiry.h"
+#include "queue/route.h"
 
 enum { FEED_SLICE_MS = 100 }; /* milliseconds that a wait for room takes at most */
 static const uint64_t FEED_LOOK_NS =
@@ -240,12 +242,23 @@ run_end(mm_feed *f, feed_run *run)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* What receivers know that life of the spool by: they may have messages of several spools, each of
+ * which counts its lives from 1 on. */
+static uint64_t
+run_life(const mm_feed *f, uint32_t epoch)
+{
+    uint8_t name[MMI_SPOOL_UUID + sizeof epoch];
+    memcpy(name, f->shared->spool.uuid, MMI_SPOOL_UUID);
+    mmi_be32_put(name + MMI_SPOOL_UUID, epoch);
+    return mmi_route_hash(name, sizeof name);
+}
+
 /* A message that is to be sent now joins the run; there is room.  MM_ENOMEM.  It is not in flight
  * before run_aside. */
 static int
-run_join(feed_run *run, const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
+run_join(feed_run *run, const mmi_spool_record *r, uint64_t seq, uint64_t life)
 {
-    mmi_msg *m = mmi_spool_message(r, seq, epoch);
+    mmi_msg *m = mmi_spool_message(r, seq, life);
     if (m == NULL) {
         return MM_ENOMEM;
     }
@@ -332,7 +345,7 @@ run_sort(mm_feed *f, feed_run *run, const feed_read *read, uint64_t now_us)
 {
     feed_later waits[FEED_RUN];
     size_t count = 0, before = run->count;
-    uint32_t epoch = f->reader.scan.batch.epoch;
+    uint64_t life = run_life(f, f->reader.scan.batch.epoch);
     int rc = MM_OK;
     for (size_t i = 0; i < read->count; i++) {
         const mmi_spool_record *r = &read->records[i];
@@ -341,7 +354,7 @@ run_sort(mm_feed *f, feed_run *run, const feed_read *read, uint64_t now_us)
         if (read->done[i]) {
             continue;
         }
-        rc = rc == MM_OK && !later ? run_join(run, r, seq, epoch) : rc;
+        rc = rc == MM_OK && !later ? run_join(run, r, seq, life) : rc;
         if (rc != MM_OK || later) {
             waits[count++] = (feed_later){ .due_us = later ? r->due_us : 0, .seq = seq };
         }
@@ -389,7 +402,7 @@ run_find(mm_feed *f, feed_run *run, uint64_t seq)
     int rc = run_load(f, r);
     rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
     if (rc == 1 && found == seq) {
-        return run_join(run, &record, seq, r->scan.batch.epoch);
+        return run_join(run, &record, seq, run_life(f, r->scan.batch.epoch));
     }
     if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);

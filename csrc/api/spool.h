@@ -89,8 +89,9 @@ bool mmi_spool_claim(mmi_spool_shared *h) MMI_WARN_UNUSED;
 void mmi_spool_release(mmi_spool_shared *h);
 /* A socket gets nothing more of its spool: who looks is told why; other: unless messages are harmed. */
 void mmi_spool_stopped(mm_handle socket, int rc, uint64_t first, uint64_t last, const char *other);
-/* A message of a record, as nobody was given it yet: a copy, as the reader's memory is used again.  NULL: no memory. */
-mmi_msg *mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint32_t epoch) MMI_WARN_UNUSED;
+/* A message of a record, as nobody was given it yet: a copy, as the reader's memory is used again.  epoch: where it was
+ * first, for who gets it.  NULL: no memory. */
+mmi_msg *mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint64_t epoch) MMI_WARN_UNUSED;
 
 int mmi_spool_rc(int rc, int64_t timeout_ms);   /* a call that never waits says MM_EAGAIN, and not MM_ETIMEDOUT */
 

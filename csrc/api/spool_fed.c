@@ -37,7 +37,7 @@ mmi_spool_stopped(mm_handle socket, int rc, uint64_t first, uint64_t last, const
 }
 
 mmi_msg *
-mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint32_t epoch)
+mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint64_t epoch)
 {
     uint64_t sizes[MMI_SPOOL_FRAMES_MAX];
     mmi_spool_record_frames(r, sizes);

@@ -29,6 +29,7 @@ typedef struct mm_spool_opts {
     uint64_t max_bytes, max_messages;             /* 0: none */
     uint64_t sync_every_ms;                       /* of the level "os" */
     const char *owner;                            /* who opens it, for whoever finds it open */
+    const uint8_t *uuid;                          /* of one that is made, 16 octets; NULL: random */
     uint64_t max_age_ms;                          /* files whose messages are all older go; 0: none for that */
     const char **acked_by;                        /* names of cursors: files that all are done with go */
     uint32_t acked_by_count;                      /* 0: none for that */

@@ -43,6 +43,7 @@ typedef struct mmi_spool_opts {
     bool remote;                 /* also on a file system of another machine */
     uint64_t known_seq;          /* up to there readers know that all was durable */
     const char *owner;           /* who opens it, for whoever finds it open; NULL: nobody says */
+    const uint8_t *uuid;         /* of one that is made, while it is opened; NULL: random */
     void *arg;
     uint64_t (*now_us)(void *arg);      /* wall clock */
     void (*random)(void *arg, void *buf, size_t size);

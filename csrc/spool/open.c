@@ -149,6 +149,19 @@ open_step(const mmi_spool *s, bool known)
     return 1 + dice % OPEN_EPOCH_STEP + (s->state.older ? OPEN_EPOCH_STEP : 0);
 }
 
+/* Of one that is made, or whose state is lost: then its files say what it is called. */
+static void
+open_name(mmi_spool *s)
+{
+    if (s->opts.uuid != NULL) {
+        memcpy(s->uuid, s->opts.uuid, sizeof s->uuid);
+        s->opts.uuid = NULL; /* its caller's */
+    } else {
+        s->opts.random(s->opts.arg, s->uuid, sizeof s->uuid);
+    }
+    s->epoch = 0;
+}
+
 static int
 open_log(mmi_spool *s, mmi_spool_report *report)
 {
@@ -161,8 +174,7 @@ open_log(mmi_spool *s, mmi_spool_report *report)
         return rc;
     }
     if (!known) {
-        s->opts.random(s->opts.arg, s->uuid, sizeof s->uuid);
-        s->epoch = 0;
+        open_name(s);
     }
     rc = mmi_spool_mend(s, known, report);
     s->epoch += rc == MM_OK ? open_step(s, known) : 0;

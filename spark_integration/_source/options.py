@@ -8,33 +8,35 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from meshmsg import UsageError
+from meshmsg.spark._parsing import (
+    TIMEOUT_MAX_S,
+    endpoints,
+    flag,
+    listed,
+    near,
+    seconds,
+    size,
+    text,
+    whole,
+)
 
 from .schema import COLUMNS, DEFAULT_COLUMNS, HEADERS, META
 
 SEQ_MAX = 2**63 - 1
 """The largest number that an option can name."""
-TIMES_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "": 1.0}
-"""Seconds of each unit of time."""
-SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-"""Bytes of each unit of size."""
 TTL_MAX_S = 7 * 86_400.0
 """Seconds of a lease over the wire: a week."""
-TIMEOUT_MAX_S = 86_400.0
-"""Seconds that a query may wait for an answer."""
 BATCH_BYTES_MAX = 2**30
 """Bytes of a record batch: what 32-bit offsets of Arrow can address, with room."""
 RETAIN_MAX = 10_000
 """Ends of batches that are remembered."""
 PARTITIONS_MAX = 100_000
 """Tasks of a batch."""
-ENDPOINTS_MAX = 1_000
-"""Endpoints of a source."""
 EARLIEST, LATEST = -2, -1
 """What stands in JSON for the first message that is there, and for what comes from now on."""
 UUID = re.compile(r"[0-9a-f]{32}")
@@ -67,6 +69,8 @@ class SourceOptions:
     batch_bytes: int = 4 * 2**20
     security: str | None = None
     topic: str | None = None
+    topics: tuple[str, ...] | None = None
+    pattern: str | None = None
     live: bool = False
     live_window: float = 1.0
 
@@ -76,82 +80,13 @@ class SourceOptions:
         return self.max_bytes is not None or self.partition_bytes is not None
 
 
-def _text(name: str, value: str) -> str:
-    if not value.strip():
-        raise UsageError(f"option {name} is empty")
-    return value.strip()
-
-
-def _flag(name: str, value: str) -> bool:
-    word = value.strip().lower()
-    if word not in ("true", "false"):
-        raise UsageError(f"option {name} is {value!r}; it is true or false")
-    return word == "true"
-
-
-def _whole(least: int, most: int) -> Callable[[str, str], int]:
-    def parsed(name: str, value: str) -> int:
-        word = value.strip()
-        if not re.fullmatch(r"[0-9]{1,19}", word) or not least <= int(word) <= most:
-            raise UsageError(
-                f"option {name} is {value!r}; it is a whole number, {least:,} to {most:,}"
-            )
-        return int(word)
-
-    return parsed
-
-
-def _size(least: int, most: int) -> Callable[[str, str], int]:
-    def parsed(name: str, value: str) -> int:
-        found = re.fullmatch(r"([0-9]{1,19})\s*([kmg]?)b?", value.strip().lower())
-        size = int(found[1]) * SIZES[found[2]] if found else -1
-        if not least <= size <= most:
-            raise UsageError(
-                f"option {name} is {value!r}; it is bytes, such as 65536, 64k or 8m, "
-                f"{least:,} to {most:,}"
-            )
-        return size
-
-    return parsed
-
-
-def _time(most: float) -> Callable[[str, str], float]:
-    def parsed(name: str, value: str) -> float:
-        found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(ms|s|m|h|d|)", value.strip())
-        seconds = float(found[1]) * TIMES_S[found[2]] if found else -1.0
-        if not 0 < seconds <= most:
-            raise UsageError(
-                f"option {name} is {value!r}; it is a time such as 10, 500ms, 15m or 24h, above 0, "
-                f"to {most:,.0f} s"
-            )
-        return seconds
-
-    return parsed
-
-
-def _list(name: str, value: str) -> tuple[str, ...]:
-    found = tuple(part.strip() for part in value.split(",") if part.strip())
-    if not found:
-        raise UsageError(f"option {name} is empty")
-    if len(set(found)) < len(found):
-        raise UsageError(f"option {name} is {value!r}; it names something twice")
-    return found
-
-
-def _endpoints(name: str, value: str) -> tuple[str, ...]:
-    found = _list(name, value)
-    if len(found) > ENDPOINTS_MAX:
-        raise UsageError(f"option {name} has {len(found):,}; there may be {ENDPOINTS_MAX:,}")
-    return found
-
-
 def _columns(name: str, value: str) -> tuple[str, ...]:
-    found = _list(name, value)
+    found = listed(name, value)
     for column in found:
         if column not in COLUMNS:
             raise UsageError(
                 f"option {name} has {column!r}; the columns are {', '.join(COLUMNS)}"
-                + _near(column, COLUMNS)
+                + near(column, COLUMNS)
             )
     return found
 
@@ -181,6 +116,14 @@ def _places(name: str, value: str) -> Start:
     return found
 
 
+def _pattern(name: str, value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise UsageError(f"option {name} is {value!r}, no regular expression: {error}") from None
+    return value
+
+
 def _delivery(name: str, value: str) -> bool:
     word = value.strip().lower().replace("-", "_")
     if word not in ("at_least_once", "at_most_once"):
@@ -199,40 +142,36 @@ class _Option:
 
 BATCH, STREAM, LIVE = (frozenset((word,)) for word in ("batch", "stream", "live"))
 _OPTIONS: dict[str, _Option] = {
-    "endpoints": _Option(_endpoints, "endpoints", BATCH | STREAM | LIVE),
+    "endpoints": _Option(endpoints, "endpoints", BATCH | STREAM | LIVE),
     "columns": _Option(_columns, "columns", BATCH | STREAM | LIVE),
-    "includeHeaders": _Option(_flag, "", BATCH | STREAM | LIVE),
-    "includeMeta": _Option(_flag, "", BATCH | STREAM | LIVE),
+    "includeHeaders": _Option(flag, "", BATCH | STREAM | LIVE),
+    "includeMeta": _Option(flag, "", BATCH | STREAM | LIVE),
     "startingOffsets": _Option(_places, "starting"),
     "endingOffsets": _Option(_places, "ending", BATCH),
-    "maxOffsetsPerTrigger": _Option(_whole(1, SEQ_MAX), "max_rows", STREAM),
-    "maxBytesPerTrigger": _Option(_size(1, SEQ_MAX), "max_bytes", STREAM),
-    "minOffsetsPerTrigger": _Option(_whole(1, SEQ_MAX), "min_rows", STREAM),
-    "maxTriggerDelay": _Option(_time(TIMEOUT_MAX_S), "max_delay", STREAM),
-    "minPartitions": _Option(_whole(1, PARTITIONS_MAX), "min_partitions", BATCH | STREAM | LIVE),
-    "maxBytesPerPartition": _Option(_size(1, SEQ_MAX), "partition_bytes"),
-    "failOnDataLoss": _Option(_flag, "fail_on_loss"),
-    "compacted": _Option(_flag, "compacted"),
-    "groupId": _Option(_text, "group", STREAM),
-    "groupTtl": _Option(_time(TTL_MAX_S), "group_ttl", STREAM),
-    "retainBatches": _Option(_whole(0, RETAIN_MAX), "retain", STREAM),
-    "offsetTimeout": _Option(_time(TIMEOUT_MAX_S), "offset_timeout"),
-    "fetchTimeout": _Option(_time(TIMEOUT_MAX_S), "fetch_timeout"),
-    "batchBytes": _Option(_size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
-    "security": _Option(_text, "security", BATCH | STREAM | LIVE),
-    "topic": _Option(_text, "topic", BATCH | STREAM | LIVE),
+    "maxOffsetsPerTrigger": _Option(whole(1, SEQ_MAX), "max_rows", STREAM),
+    "maxBytesPerTrigger": _Option(size(1, SEQ_MAX), "max_bytes", STREAM),
+    "minOffsetsPerTrigger": _Option(whole(1, SEQ_MAX), "min_rows", STREAM),
+    "maxTriggerDelay": _Option(seconds(TIMEOUT_MAX_S), "max_delay", STREAM),
+    "minPartitions": _Option(whole(1, PARTITIONS_MAX), "min_partitions", BATCH | STREAM | LIVE),
+    "maxBytesPerPartition": _Option(size(1, SEQ_MAX), "partition_bytes"),
+    "failOnDataLoss": _Option(flag, "fail_on_loss"),
+    "compacted": _Option(flag, "compacted"),
+    "groupId": _Option(text, "group", STREAM),
+    "groupTtl": _Option(seconds(TTL_MAX_S), "group_ttl", STREAM),
+    "retainBatches": _Option(whole(0, RETAIN_MAX), "retain", STREAM),
+    "offsetTimeout": _Option(seconds(TIMEOUT_MAX_S), "offset_timeout"),
+    "fetchTimeout": _Option(seconds(TIMEOUT_MAX_S), "fetch_timeout"),
+    "batchBytes": _Option(size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
+    "security": _Option(text, "security", BATCH | STREAM | LIVE),
+    "topic": _Option(text, "topic", BATCH | STREAM | LIVE),
+    "subscribe": _Option(listed, "topics", BATCH | STREAM),
+    "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
     "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
-    "liveWindow": _Option(_time(TIMEOUT_MAX_S), "live_window", LIVE),
+    "liveWindow": _Option(seconds(TIMEOUT_MAX_S), "live_window", LIVE),
 }
 OPTION_NAMES = tuple(_OPTIONS)
 """All options of the source, as they are spelled."""
 _BY_WORD = {name.lower(): name for name in _OPTIONS}
-
-
-def _near(word: str, names: Iterable[str]) -> str:
-    lower = {name.lower(): name for name in names}
-    found = get_close_matches(word.lower(), list(lower), n=1)
-    return f"; did you mean {lower[found[0]]}?" if found else ""
 
 
 def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
@@ -250,7 +189,7 @@ def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
         name = "endpoints" if word.lower() == "path" else _BY_WORD.get(word.lower())
         if name is None:
             raise UsageError(
-                f"option {word} is none of the meshmsg source" + _near(word, OPTION_NAMES)
+                f"option {word} is none of the meshmsg source" + near(word, OPTION_NAMES)
             )
         named[name] = value
     live = "delivery" in named and _delivery("delivery", named["delivery"])
@@ -286,7 +225,7 @@ def columns_asked(given: Mapping[str, str]) -> tuple[str, ...]:
     """
     named = {_BY_WORD.get(word.lower(), ""): value for word, value in given.items()}
     flags = {
-        name: _flag(name, named.get(name, "false")) for name in ("includeHeaders", "includeMeta")
+        name: flag(name, named.get(name, "false")) for name in ("includeHeaders", "includeMeta")
     }
     columns = _columns("columns", named["columns"]) if "columns" in named else None
     return _with(columns, flags)
@@ -302,14 +241,16 @@ _KINDS = {
 def _with(columns: tuple[str, ...] | None, flags: Mapping[str, bool]) -> tuple[str, ...]:
     """Return the columns, with those that flags ask for."""
     made = list(DEFAULT_COLUMNS if columns is None else columns)
-    for flag, column in (("includeHeaders", HEADERS), ("includeMeta", META)):
-        if flags[flag] and column not in made:
+    for name, column in (("includeHeaders", HEADERS), ("includeMeta", META)):
+        if flags[name] and column not in made:
             made.append(column)
     return tuple(made)
 
 
 def _together(options: SourceOptions) -> None:
     """Raise if what each may be, both cannot."""
+    if options.topics is not None and options.pattern is not None:
+        raise UsageError("subscribe and subscribePattern are there, and one of them is enough")
     least, most = options.min_rows, options.max_rows
     if least is not None and most is not None and least > most:
         raise UsageError(

@@ -122,8 +122,9 @@ def read_range(piece: InputPartition, options: SourceOptions) -> Iterator[pa.Rec
     }
     try:
         for batch in _batches(remote, piece, options):
-            if len(batch):
-                yield record_batch(batch, options.columns, constants)
+            rows = record_batch(batch, options, constants)
+            if rows.num_rows:
+                yield rows
     except mm.MeshError:
         CONNECTIONS.drop(remote)
         raise

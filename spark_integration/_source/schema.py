@@ -6,6 +6,7 @@ takes no other, and looks at the first batch only. What is in the memory of a ba
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from meshmsg import SpoolBatch, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+    from .options import SourceOptions
 
 HEADERS, META = "headers", "endpoint"
 COLUMNS: dict[str, str] = {
@@ -106,26 +109,56 @@ def _constant(text: str | None, rows: int) -> pa.Array:
     return pa.repeat(pa.scalar(text, type=pa.string()), rows)
 
 
+def _text(topics: pa.Array) -> pa.Array:
+    """Return topics as strings; octets that are none become U+FFFD."""
+    import pyarrow as pa
+
+    try:
+        return topics.cast(pa.string())
+    except pa.ArrowInvalid:
+        words = [
+            None if one is None else one.decode("utf-8", "replace") for one in topics.to_pylist()
+        ]
+        return pa.array(words, pa.string())
+
+
+def wanted(rows: pa.RecordBatch, options: SourceOptions) -> pa.RecordBatch:
+    """Return the rows whose topic `subscribe` or `subscribePattern` asks for; all, without those.
+
+    Args:
+        rows: A batch of a spool, as Arrow has it.
+        options: Of the source.
+    """
+    import pyarrow as pa
+    import pyarrow.compute
+
+    pc: Any = pyarrow.compute  # its functions are made as it is imported
+    if options.topics is not None:
+        mask = pc.is_in(rows.column("topic"), pa.array([one.encode() for one in options.topics]))
+        return rows.filter(mask)
+    if options.pattern is not None:
+        whole = re.compile(options.pattern)
+        words = _text(rows.column("topic")).to_pylist()
+        mask = pa.array([one is not None and whole.fullmatch(one) is not None for one in words])
+        return rows.filter(mask)
+    return rows
+
+
 def record_batch(
-    batch: SpoolBatch, columns: tuple[str, ...], constants: dict[str, str | None]
+    batch: SpoolBatch, options: SourceOptions, constants: dict[str, str | None]
 ) -> pa.RecordBatch:
     """Return a batch of a spool as the columns that were asked for.
 
     Args:
         batch: Messages.
-        columns: Names, in order.
-        constants: What `producer`, `topic` and `endpoint` have in each row.
+        options: Which columns, in order, and which topics.
+        constants: What `producer` and `endpoint` have in each row; `topic`, if the option says one.
     """
     import pyarrow as pa
 
-    made: Any = pa.record_batch(batch)
-    schema = arrow_schema(columns)
-    arrays = [
-        made.column(_OF_SPOOL[name])
-        if name in _OF_SPOOL
-        else _constant(constants[name], len(batch))
-        for name in columns
-    ]
+    made = wanted(pa.record_batch(batch), options)
+    schema = arrow_schema(options.columns)
+    arrays = [_column(made, name, constants) for name in options.columns]
     return pa.RecordBatch.from_arrays(
         [
             array if array.type.equals(one.type) else array.cast(one.type)
@@ -133,3 +166,11 @@ def record_batch(
         ],
         schema=schema,
     )
+
+
+def _column(made: pa.RecordBatch, name: str, constants: dict[str, str | None]) -> pa.Array:
+    if name in _OF_SPOOL:
+        return made.column(_OF_SPOOL[name])
+    if name == "topic" and constants[name] is None:
+        return _text(made.column("topic"))
+    return _constant(constants[name], made.num_rows)

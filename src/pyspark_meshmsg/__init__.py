@@ -1,7 +1,8 @@
 """What Spark looks for: packages whose names begin with `pyspark_`, and `DefaultSource` in them.
 
-Not here: how it reads (meshmsg.spark._source). Law: Spark imports this as it looks for any source,
-so it imports nothing but pyspark; meshmsg is imported once somebody asks for `format("meshmsg")`.
+Not here: how it reads and writes (meshmsg.spark._source, _sink). Law: Spark imports this as it
+looks for any source, so it imports nothing but pyspark; meshmsg is imported once somebody asks for
+`format("meshmsg")`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 __all__ = ["DefaultSource"]
@@ -44,3 +50,17 @@ class DefaultSource(DataSource):
 
         reader: DataSourceStreamReader = stream_reader_of(self.options, schema)
         return reader
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of `df.write`."""
+        from meshmsg.spark._sink import writer_of
+
+        writer: DataSourceWriter = writer_of(self.options, schema, overwrite)
+        return writer
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Return the writer of `df.writeStream`."""
+        from meshmsg.spark._sink import stream_writer_of
+
+        writer: DataSourceStreamWriter = stream_writer_of(self.options, schema, overwrite)
+        return writer

@@ -477,14 +477,17 @@ def test_of_a_long_topic_an_error_quotes_the_beginning() -> None:
 
 def test_what_was_sent_to_a_pair_that_refuses_is_in_doubt_and_the_refusal_is_told() -> None:
     """Both sides say READY at once, so a send may come before the refusal; it is not delivered."""
-    with mm.Pair(bind=UP) as pair, mm.Pair(connect=pair.endpoint) as first:
-        first.wait_for_peers(timeout=WAIT_S)
-        pair.wait_for_peers(timeout=WAIT_S)
-        heard: queue.Queue[mm.Event] = queue.Queue()
-        with mm.Pair(connect=pair.endpoint, on_event=heard.put) as third:
-            third.send(b"x", timeout=WAIT_S)  # as it has a peer, for a moment
-            while (event := heard.get(timeout=WAIT_S)).kind is not mm.EventKind.PEER_DOWN:
-                pass
+    heard: queue.Queue[mm.Event] = queue.Queue()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        listening.settimeout(WAIT_S)
+        with mm.Pair(connect=url, on_event=heard.put) as third:
+            with RawPeer.of(listening.accept()[0]).shake(b"PAIR") as other:
+                third.send(b"x", timeout=WAIT_S)
+                assert other.frame()[1] == b"x"
+                other.send(ref.error(b"this socket takes no more peers"))
+                while (event := heard.get(timeout=WAIT_S)).kind is not mm.EventKind.PEER_DOWN:
+                    pass
             assert event.reason is mm.Reason.ERROR_COMMAND
             assert "takes no more peers" in event.detail
             report = third.drain(timeout=0)

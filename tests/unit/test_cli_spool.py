@@ -224,6 +224,29 @@ def test_export_tells_of_gaps(tmp_path: Path, capsys: Told) -> None:
     assert f"{last - 1} messages" in out
 
 
+@pytest.mark.parametrize(
+    ("options", "gone"), [([], ""), (["--first", 1], "1 to "), (["--last", 2], "1 to 2")]
+)
+def test_export_tells_of_what_was_removed(
+    tmp_path: Path, capsys: Told, options: list[object], gone: str
+) -> None:
+    """If it was asked for by its number: then the exit code is 1."""
+    last = made(tmp_path / "s")
+    run(capsys, "trim", tmp_path / "s", last // 2)
+    code, out, err = run(capsys, "export", tmp_path / "s", *options)
+    assert code == (Code.FAILED if gone else Code.OK)
+    assert (f"removed, and not written: {gone}" in err) == bool(gone)
+    assert bool(out) == ("--last" not in options)
+
+
+@pytest.mark.parametrize("command", ["ls", "info", "verify", "export"])
+def test_an_empty_path_is_told(capsys: Told, command: str) -> None:
+    """And not looked for."""
+    code, _, err = run(capsys, command, "")
+    assert code != Code.OK
+    assert "PATH is empty" in err
+
+
 def test_trim_removes_whole_files(tmp_path: Path, capsys: Told) -> None:
     """As `Spool.trim`."""
     last = made(tmp_path / "s")

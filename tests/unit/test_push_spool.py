@@ -250,6 +250,23 @@ def test_a_copy_of_a_spool_gives_its_messages_names_of_their_own(tmp_path: Path)
     assert names[0][1] != names[1][1]
 
 
+def test_two_spools_have_no_name_in_common(world: World, tmp_path: Path) -> None:
+    """Each counts its lives and messages from 1 on: a window of one receiver tells them apart."""
+    window, names = mm.MemoryDedupeWindow(limit=10), []
+    with (
+        world.life(tmp_path / "a") as (_, one),
+        world.life(tmp_path / "b") as (_, two),
+        world.socket("Pull", connect=[one.endpoint, two.endpoint], ack="manual") as pull,
+    ):
+        for push in (one, two):
+            push.send_many([b"1", b"2"])
+        for _ in range(4):
+            message = pull.recv(timeout=WAIT_S)
+            assert window.add(message)
+            names.append(message.seq)
+    assert sorted(name[1] for name in names) == [1, 1, 2, 2]
+
+
 def test_files_wait_for_the_push_whoever_else_they_wait_for(tmp_path: Path) -> None:
     """What nobody was sent does not go because another cursor is done with it."""
     options = {"until_acked_by": ["audit"]}

@@ -293,6 +293,7 @@ def test_what_is_no_server_of_ranges_is_told(world: Ranged) -> None:
         head[:4] + b"\x07" + head[5:]: "answered in version 7",
         head[:5] + b"\x63" + head[6:]: "does not have",
         head[:40] + b"\xff" * 8 + head[48:]: "numbers that no spool has",
+        head + b"more": "4 octets behind an answer that has none",
     }
     with ExitStack() as stack:
         said = [b""]
@@ -304,6 +305,9 @@ def test_what_is_no_server_of_ranges_is_told(world: Ranged) -> None:
         for octets, words in {
             head: "gave for message 1 is not that",
             head + bytes(100): "gave for message 1 is not that",
+            form.answer_octets(
+                form.Answer(form.Status.DONE, good.uuid, 1, 1, 9, 11)
+            ): "up to 10, and says that 8 is the last that is durable",
             form.answer_octets(form.Answer(form.Status.DONE, good.uuid, 1, 1, 9, 1)): "gave none",
             form.answer_octets(
                 form.Answer(form.Status.HARMED, good.uuid, 1, 1, 9, 7, 9)
@@ -370,6 +374,7 @@ def test_an_answer_that_was_changed_on_its_way_is_told(
     [
         ({"readers": 0}, "readers is 0"),
         ({"window_bytes": 100}, "window_bytes is 100"),
+        ({"window_bytes": 64 * 1024 * 1024 + 1}, "window_bytes is 67"),
         ({"flight_bytes": 10}, "flight_bytes is 10"),
         ({"trim": 1}, "trim is 1; it is True or False"),
         ({"bind": ()}, "bind has no endpoint"),

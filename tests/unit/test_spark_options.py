@@ -136,6 +136,16 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
     assert options(minOffsetsPerTrigger=4, maxOffsetsPerTrigger=4).min_rows == 4
 
 
+def test_topics_are_named_or_matched() -> None:
+    """Not both, and not by what is no regular expression."""
+    assert options(subscribe="a, b").topics == ("a", "b")
+    assert options(subscribePattern="a.*").pattern == "a.*"
+    with pytest.raises(mm.UsageError, match="one of them is enough"):
+        options(subscribe="a", subscribePattern="a")
+    with pytest.raises(mm.UsageError, match=r"subscribePattern is '\(', no regular expression"):
+        options(subscribePattern="(")
+
+
 @pytest.mark.parametrize(
     ("given", "columns"),
     [

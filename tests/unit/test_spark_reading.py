@@ -95,6 +95,33 @@ def test_a_row_has_what_the_message_has(tmp_path: Path) -> None:
     assert (second["key"], second["value"], second["headers"]) == (None, b"", [])
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ["orders", "orders.eu", "\ufffd", None]),
+        ({"topic": "mine"}, ["mine"] * 4),
+        ({"subscribe": "orders, nobody"}, ["orders"]),
+        ({"subscribePattern": r"orders(\.\w+)?"}, ["orders", "orders.eu"]),
+        ({"subscribePattern": "order"}, []),
+    ],
+)
+def test_topics_are_those_of_the_publisher(
+    given: dict[str, str], expected: list[str | None], tmp_path: Path
+) -> None:
+    """The body is not behind its topic; who subscribes has those topics, and no message without."""
+    with (
+        mm.Spool(str(tmp_path / "s")) as spool,
+        mm.Pub(spool=spool, bind=of_its_own()) as pub,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+    ):
+        for topic in (b"orders", b"orders.eu", b"\xff"):
+            pub.send(b"body", topic=topic)
+        spool.append(b"body")
+        rows = rows_of(piece_of(spool, server, 1, 5), **given)
+    assert [row["topic"] for row in rows] == expected
+    assert {row["value"] for row in rows} <= {b"body"}
+
+
 def test_a_schema_of_the_user_chooses_columns() -> None:
     """As `columns` does; what is not there, or of another type, is refused before anything runs."""
     given = {"endpoints": "tcp://127.0.0.1:1"}

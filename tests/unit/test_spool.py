@@ -180,6 +180,24 @@ def test_it_goes_on_with_its_numbers(tmp_path: Path) -> None:
             )
 
 
+def test_a_spool_is_called_as_it_was_told(tmp_path: Path) -> None:
+    """When it is made: one that is there has its name."""
+    name = bytes(range(16))
+    for _ in range(2):
+        with mm.Spool(tmp_path / "s", uuid=name) as spool:
+            assert spool.info().uuid == name.hex()
+    with pytest.raises(mm.UsageError, match=f"its uuid is {name.hex()}, not {'78' * 16}"):
+        mm.Spool(tmp_path / "s", uuid=b"x" * 16)
+    with mm.Spool(tmp_path / "s") as spool:  # it was closed, and is as it was
+        assert spool.info().uuid == name.hex()
+    with pytest.raises(mm.UsageError, match="uuid has 3 bytes; it is 16"):
+        mm.Spool(tmp_path / "t", uuid=b"123")
+    wrong: Any = "x" * 16
+    with pytest.raises(TypeError, match="uuid is bytes, not str"):
+        mm.Spool(tmp_path / "t", uuid=wrong)
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_reader_goes_where_it_is_told(tmp_path: Path) -> None:
     """Forth and back, into the middle of a batch, and to what is yet to come."""
     with small(tmp_path / "s") as spool, spool.reader() as reader:

@@ -63,8 +63,9 @@ class Message(bytes):
     def seq(self) -> tuple[int, int] | None:
         """Where it was first: a connection of its sender, and the message's number there.
 
-        The same each time it is handed out; None where nobody counts. Of a Sub with `replay=`: the
-        epoch of its publisher's spool, and its number there.
+        The same each time it is handed out; None where nobody counts. Of a Push with a spool, and
+        of a group: 64 bits of the spool's uuid and epoch, and its number there. Of a Sub with
+        `replay=`: the epoch of its publisher's spool, and its number there.
         """
         return self._lease[2:4] if self._lease is not None else None
 

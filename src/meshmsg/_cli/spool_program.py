@@ -144,6 +144,7 @@ def _export(given: Given) -> Code:
     count = lost = 0
     with spools.seen(given.path, given.remote) as view:
         read = spools.exported(view, first, last)
+        gone = spools.gone_of(view, first, last)
         if to is None:
             _, lost = spool_export.write_lines(read, sys.stdout)
         elif to.endswith(spool_export.PARQUET):
@@ -151,11 +152,13 @@ def _export(given: Given) -> Code:
         else:
             with open(to, "w", encoding="utf-8") as file:
                 count, lost = spool_export.write_lines(read, file)
+    if gone:
+        print(f"removed, and not written: {gone[0]} to {gone[-1]}", file=sys.stderr)
     for gap in gaps:
         print(f"harmed, and not written: {gap.first} to {gap.last}", file=sys.stderr)
     if to is not None:
         print(printable(f"{to}: {counted(count, 'message')}"))
-    return Code.FAILED if gaps or lost else Code.OK
+    return Code.FAILED if gaps or lost or gone else Code.OK
 
 
 def _trim(given: Given) -> Code:

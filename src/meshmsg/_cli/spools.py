@@ -41,6 +41,8 @@ def segments(path: str) -> list[tuple[int, int]]:
         UsageError: It is no spool.
         OSError: It cannot be read.
     """
+    if not path:
+        raise UsageError("PATH is empty; it is the folder of a spool")
     found = []
     for entry in os.scandir(path):
         if match := SEGMENT.fullmatch(entry.name):
@@ -191,6 +193,14 @@ def range_of(first: int | None, last: int | None) -> tuple[int | None, int | Non
     if last is not None and last < (first or 1):
         raise UsageError(f"--last is {last}; it is {first or 1} and more")
     return first, last
+
+
+def gone_of(view: SpoolView, first: int | None, last: int | None) -> range:
+    """Return the numbers that were asked for by name, and that were removed."""
+    there = view.info().first_seq
+    begin, end = first or 1, there if last is None else min(last + 1, there)
+    named = first is not None or (last is not None and last < there)
+    return range(begin, end) if named else range(0)
 
 
 def exported(

@@ -38,8 +38,13 @@ class Ended:
         return made
 
 
+def class_of(role: str) -> str:
+    """Return the name of the class of a role that the wire calls so: "XPub" of "XPUB"."""
+    return f"X{role[1:].capitalize()}" if role.startswith("X") else role.capitalize()
+
+
 def _ended_of(raw: Any) -> Ended:
-    return Ended(int(raw.socket), text(lib.mm_role_name(raw.role)), event_of(raw.event))
+    return Ended(int(raw.socket), class_of(text(lib.mm_role_name(raw.role))), event_of(raw.event))
 
 
 def take_ended(engine: int) -> tuple[list[Ended], int]:

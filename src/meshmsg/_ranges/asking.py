@@ -139,6 +139,14 @@ class Asking:
             raise self.strange(str(error)) from None
         if (wrong := self._wrong(request, answer, data)) is not None:
             raise wrong
+        given = request.op == Op.READ and answer.status == Status.DONE
+        if len(data) > ANSWER_HEAD and not given:
+            raise self.strange(f"{len(data) - ANSWER_HEAD:,} octets behind an answer that has none")
+        if given and answer.a > answer.stable_seq:
+            raise self.strange(
+                f"it gave messages up to {answer.a - 1}, and says that {answer.stable_seq - 1} is "
+                "the last that is durable"
+            )
         self._uuid, self._epoch = answer.uuid, answer.epoch
         self._lives[answer.epoch] = max(answer.stable_seq, self._lives.get(answer.epoch, 0))
         if len(self._lives) > LIVES_MAX:

@@ -12,7 +12,7 @@ from meshmsg._binding.data import several
 from meshmsg._binding.errors import ClosedError, MeshError, UsageError
 from meshmsg._binding.message import Request
 from meshmsg._ranges.answers import WINDOWS_MAX, Answers, Limits, Load
-from meshmsg._ranges.form import ANSWER_MAX, BATCH_MAX, NotAsked
+from meshmsg._ranges.form import ANSWER_MAX, NotAsked
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import flag, whole
 from meshmsg._spool.held import Held
@@ -23,7 +23,7 @@ READERS = 64
 READERS_MAX = 10_000
 WINDOW_BYTES = 8 * 1024 * 1024
 """Bytes of an answer, if nothing is said."""
-WINDOW_MIN = 4096
+WINDOW_MIN, WINDOW_MAX = 4096, 64 * 1024 * 1024
 FLIGHT_BYTES = 256 * 1024 * 1024
 """Bytes that wait to be written to all readers, if nothing is said."""
 FLIGHT_MAX = 2**40
@@ -43,7 +43,7 @@ LOG = logging.getLogger("meshmsg")
 
 def limits_of(readers: object, window_bytes: object, flight_bytes: object) -> Limits:
     """Return the limits, checked."""
-    window = whole("window_bytes", window_bytes, WINDOW_MIN, BATCH_MAX)
+    window = whole("window_bytes", window_bytes, WINDOW_MIN, WINDOW_MAX)
     return Limits(
         whole("readers", readers, 1, READERS_MAX),
         window,

@@ -31,6 +31,8 @@ COMPACT_RATIO = 0.5
 TOMBSTONE_AGE = 86_400.0
 """Seconds that a tombstone stays behind the compaction that took what it deletes; as in Kafka."""
 _PPM = 1_000_000
+UUID_SIZE = 16
+"""Bytes of what a spool is called."""
 ACKED_BY_MAX = 64
 """Cursors that files wait for."""
 _CURSOR_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
@@ -128,6 +130,15 @@ def compact_ppm(compact: object, ratio: object) -> int:
     if not 0 < ratio <= 1:
         raise UsageError(f"compact_ratio is {ratio!r}; it is above 0, to 1")
     return max(int(ratio * _PPM), 1) if flag("compact", compact) else 0
+
+
+def uuid_of(value: object) -> bytes:
+    """Return `uuid`, checked."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"uuid is bytes, not {type(value).__name__}")
+    if len(value) != UUID_SIZE:
+        raise UsageError(f"uuid has {len(value):,} bytes; it is {UUID_SIZE}")
+    return value
 
 
 def lease_ms(value: object) -> int:

@@ -18,6 +18,7 @@ from meshmsg._binding.errors import (
     SpoolCorruptError,
     SpoolFailedError,
     SpoolLockedError,
+    UsageError,
 )
 from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
@@ -33,6 +34,7 @@ from meshmsg._spool.arguments import (
     sizes,
     sync_ms,
     tombstone_ms,
+    uuid_of,
     whole,
 )
 from meshmsg._spool.arrow import append_batch
@@ -102,12 +104,15 @@ class Spool(Kept):
             above 0, to 1.
         tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
             behind the compaction that took what it deletes; 0: it goes with that.
+        uuid: What it is called, 16 bytes, if it is made now; None: at random. With one, what is
+            put again into a new folder, in the same order, has the same names as before: that is
+            for who makes messages again, and nobody else.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
         SpoolError: The folder cannot be used: not there, not permitted, of a later version.
-        UsageError, TypeError: An argument is wrong.
+        UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 
     def __init__(
@@ -128,6 +133,7 @@ class Spool(Kept):
         compact: bool = False,
         compact_ratio: float = COMPACT_RATIO,
         tombstone_age: float = TOMBSTONE_AGE,
+        uuid: bytes | None = None,
     ) -> None:
         gaps = choice("on_corruption", on_corruption, _CORRUPTION) == "gap"
         super().__init__(folder(path), gaps)
@@ -144,6 +150,8 @@ class Spool(Kept):
         opts.tombstone_age_ms = tombstone_ms(tombstone_age)
         names = [ffi.new("char[]", name.encode()) for name in cursor_names(until_acked_by)]
         acked_by = ffi.new("char *[]", names)
+        called = ffi.NULL if uuid is None else ffi.new("uint8_t[]", uuid_of(uuid))
+        opts.uuid = called
         opts.acked_by, opts.acked_by_count = acked_by, len(names)
         self._file_bytes, self._max_bytes = int(opts.file_bytes), int(opts.max_bytes)
         self._max_messages, self._blocks = int(opts.max_messages), overflow == "block"
@@ -151,6 +159,10 @@ class Spool(Kept):
         self._level = int(opts.level)
         self.recovery: SpoolRecovery = self._open(opts)
         """What was found when it was opened."""
+        if uuid is not None and self.info().uuid != uuid.hex():
+            is_called = self.info().uuid
+            self.close()
+            raise UsageError(f"{self.path} is there, and its uuid is {is_called}, not {uuid.hex()}")
 
     def _open(self, opts: Any) -> SpoolRecovery:
         made = _make_folder(self.path)

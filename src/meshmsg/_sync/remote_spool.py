@@ -87,6 +87,13 @@ class RemoteLease:
         return f"<meshmsg.RemoteLease {self.name!r} from {self.from_seq} of {self._remote._where}>"
 
 
+class RangesReq(Req):
+    """Its socket."""
+
+
+RangesReq.__name__ = "RemoteSpool"  # what events, the log and errors call it
+
+
 class RemoteSpool(RemoteForm):
     __doc__ = RemoteForm.__doc__
 
@@ -103,7 +110,7 @@ class RemoteSpool(RemoteForm):
     ) -> None:
         self._over = threading.Event()
         self._req = self._opened(
-            Req, connect, uuid, holder, on_corruption, timeout, engine, options
+            RangesReq, connect, uuid, holder, on_corruption, timeout, engine, options
         )
 
     def info(self) -> RemoteSpoolInfo:

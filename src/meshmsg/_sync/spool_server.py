@@ -53,6 +53,9 @@ class RangesRep(Rep):
         self._open(options, engine, bind, None, flags=lib.MM_OPT_ASKED_LITTLE)
 
 
+RangesRep.__name__ = "SpoolServer"  # what events, the log and errors call it
+
+
 class SpoolServer:
     """Shows a spool to readers in other processes and on other machines (`RemoteSpool`).
 

@@ -89,6 +89,13 @@ class RemoteLease:
         return f"<meshmsg.aio.RemoteLease {self.name!r} from {self.from_seq}>"
 
 
+class RangesReq(Req):
+    """Its socket."""
+
+
+RangesReq.__name__ = "RemoteSpool"  # what events, the log and errors call it
+
+
 class RemoteSpool(RemoteForm):
     __doc__ = RemoteForm.__doc__
     _closed = False
@@ -105,7 +112,7 @@ class RemoteSpool(RemoteForm):
         **options: Unpack[SocketOptions],
     ) -> None:
         self._req = self._opened(
-            Req, connect, uuid, holder, on_corruption, timeout, engine, options
+            RangesReq, connect, uuid, holder, on_corruption, timeout, engine, options
         )
 
     async def info(self) -> RemoteSpoolInfo:

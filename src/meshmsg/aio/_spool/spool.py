@@ -66,12 +66,13 @@ class Spool(Kept):
             above 0, to 1.
         tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
             behind the compaction that took what it deletes; 0: it goes with that.
+        uuid: What it is called, 16 bytes, if it is made now; None: at random.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
         SpoolError: The folder cannot be used: not there, not permitted, of a later version.
-        UsageError, TypeError: An argument is wrong.
+        UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Spool(Kept):
         compact: bool = False,
         compact_ratio: float = COMPACT_RATIO,
         tombstone_age: float = TOMBSTONE_AGE,
+        uuid: bytes | None = None,
     ) -> None:
         self._spool = threads.Spool(
             path,
@@ -109,6 +111,7 @@ class Spool(Kept):
             compact=compact,
             compact_ratio=compact_ratio,
             tombstone_age=tombstone_age,
+            uuid=uuid,
         )
         self.path: str = self._spool.path
         """The folder."""

@@ -1,0 +1,67 @@
+"""The command source: messages a second that Spark reads, of what is there, by its sources.
+
+The session of Spark is in this process, and stays: the first round starts its Python workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import replace
+from typing import Any
+
+from ..base.task import Task
+from ..measure.rounds import Case, Figures
+from ..peers.seam import Peer
+from ..report.output import Output
+from .args import add_common, add_size, whole
+
+SPARK = "spark"
+"""Where there is no other end, in the place of a transport."""
+PEERS = "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,parquet-spark,socket-spark"
+COUNT = 400_000
+"""Messages of a measurement."""
+
+
+def add_commands(commands: Any) -> None:
+    """Put it among the commands."""
+    parser = commands.add_parser("source", help="reading into Spark, by its sources")
+    parser.add_argument("--count", type=whole(2), default=COUNT, help="messages a measurement")
+    add_size(parser, "1024", least=2)
+    add_common(parser, PEERS)
+    parser.set_defaults(run=source)
+
+
+class Sourced:
+    """Measures one peer; its folder has what is read, is filled once, and goes with this."""
+
+    def __init__(self, peer: Peer, size: int, count: int, seed: int) -> None:
+        self._peer = peer
+        self._task = Task("source", peer.name, True, "", size, count, seed=seed)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __call__(self, warming: bool) -> Figures:
+        """Measure once."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="meshmsg-bench-")
+            self._task = replace(self._task, folder=self._folder.name)
+        rate = self._peer.source_rate(self._task)
+        return {"messages_per_s": rate, "mb_per_s": rate * self._task.size / 1e6}
+
+
+def source_case(peer: Peer, size: int, count: int, seed: int) -> Case:
+    """One peer's case."""
+    facts = {"size": size, "count": count}
+    return Case(peer, "source", SPARK, Sourced(peer, size, count, seed), facts)
+
+
+def source(chosen: argparse.Namespace) -> int:
+    """The command source."""
+    output = Output(chosen)
+    output.measure_all(
+        [
+            [source_case(p, size, chosen.count, chosen.seed) for p in chosen.peer]
+            for size in chosen.size
+        ]
+    )
+    return output.finish()

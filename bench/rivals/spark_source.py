@@ -1,0 +1,244 @@
+"""Sources of Spark beside each other: a filled spool of meshmsg, pyzmq by hand, files, a socket.
+
+Each reads the same number of messages of one column into Spark's `noop` sink, by two tasks of one
+session in this process. Law: what fills a spool or a file is not measured; a process that sends is
+another one; a source that cannot be read in batches is measured by its own batches of a stream.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import meshmsg
+
+from ..base.need import BenchError, is_there
+from ..base.rooms import BENCH
+from ..base.task import PATIENCE, Task
+from ..peers.seam import Peer
+
+TASKS = 2
+"""Of a session, at a time."""
+ROOT = Path(__file__).resolve().parents[2]
+SOCKET_SHARE = 10
+"""The socket source gets one of so many messages: it is slow, and collapses when it is behind."""
+FILLED = 10_000
+"""Messages that are put into a spool by one call."""
+
+
+@cache
+def session() -> Any:
+    """The one session of this process; it ends with it."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    from pyspark.sql import SparkSession
+
+    from .spark_pyzmq import ZmqSource
+
+    spark = (
+        SparkSession.builder.master(f"local[{TASKS},4]")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.parquet.compression.codec", "uncompressed")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    spark.dataSource.register(ZmqSource)
+    return spark
+
+
+def noop_seconds(frame: Any) -> float:
+    """What reading all of it takes."""
+    start = time.monotonic()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.monotonic() - start
+
+
+class SparkPeer(Peer):
+    """A source of Spark."""
+
+    transports, kinds, package = ("spark",), ("source",), "pyspark"
+
+    def missing(self) -> str | None:
+        """Spark, or Java."""
+        absent = [name for name in ("pyspark", "pyarrow", "zmq") if not is_there(name)]
+        absent += [name for name in ("java",) if shutil.which(name) is None]
+        return f"needs {', '.join(absent)}" if absent else None
+
+    def source_rate(self, task: Task) -> float:
+        """Messages a second, read once."""
+        with self.frame(task) as frame:
+            return task.count / noop_seconds(frame)
+
+    @contextmanager
+    @abstractmethod
+    def frame(self, task: Task) -> Iterator[Any]:
+        """What is there to be read, as long as it is."""
+        yield
+
+
+class SparkMesh(SparkPeer):
+    """`format("meshmsg")`: a spool that a process of its own shows."""
+
+    name = "meshmsg-spark"
+
+    @contextmanager
+    def frame(self, task: Task) -> Iterator[Any]:
+        """Fill a spool and show it."""
+        folder = str(Path(task.folder) / f"spark-{task.size}-{task.count}.spool")
+        if not Path(folder).exists():
+            body = task.body()
+            with meshmsg.Spool(folder, durability="os") as spool:
+                for done in range(0, task.count, FILLED):
+                    spool.append_many([body] * min(FILLED, task.count - done))
+        command = [sys.executable, "-m", f"{BENCH}.rivals.spark_showing", folder]
+        with _started(command) as endpoint:
+            yield (
+                session()
+                .read.format("meshmsg")
+                .option("endpoints", endpoint)
+                .option("columns", "value")
+                .option("minPartitions", TASKS)
+                .load()
+            )
+
+
+class SparkPyzmq(SparkPeer):
+    """pyzmq in a source in Python, message by message."""
+
+    name, run = "pyzmq-spark", 1
+
+    @contextmanager
+    def frame(self, task: Task) -> Iterator[Any]:
+        """Begin to push."""
+        numbers = map(str, (task.count, task.size, TASKS, self.run))
+        command = [sys.executable, "-m", f"{BENCH}.rivals.spark_pushing", *numbers]
+        with _started(command) as endpoints:
+            yield (
+                session()
+                .read.format("bench_pyzmq")
+                .option("endpoints", endpoints)
+                .option("count", task.count)
+                .option("size", task.size)
+                .option("batched", str(self.run > 1).lower())
+                .load()
+            )
+
+
+class SparkPyzmqBatch(SparkPyzmq):
+    """The honest rival: batched by hand, without a copy at the receiver."""
+
+    name, run = "pyzmq-spark-batch", 4096
+
+
+class SparkParquet(SparkPeer):
+    """Files of parquet, not compressed, in the memory of the system."""
+
+    name = "parquet-spark"
+
+    @contextmanager
+    def frame(self, task: Task) -> Iterator[Any]:
+        """Write files as many as there are tasks."""
+        folder = str(Path(task.folder) / f"spark-{task.size}-{task.count}.parquet")
+        if not Path(folder).exists():
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            Path(folder).mkdir()
+            column = pa.array([task.body()] * (task.count // TASKS), pa.binary())
+            for index in range(TASKS):
+                parquet.write_table(
+                    pa.table({"value": column}),
+                    f"{folder}/{index}.parquet",
+                    compression="none",
+                    use_dictionary=False,
+                )
+        yield session().read.parquet(folder)
+
+
+class SparkSocket(SparkPeer):
+    """Spark's own source of lines from a socket, which the driver reads; of a stream only."""
+
+    name = "socket-spark"
+
+    @contextmanager
+    def frame(self, task: Task) -> Iterator[Any]:
+        """Not in batches."""
+        raise BenchError("the socket source has no batches")
+        yield
+
+    def source_rate(self, task: Task) -> float:
+        """Rows of its batches by their time: starting the query does not count."""
+        count = task.count // SOCKET_SHARE
+        line = task.body().hex().encode()[: task.size - 1] + b"\n"
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            over = threading.Event()
+            pushing = threading.Thread(target=_lines, args=(server, line * count, over))
+            pushing.start()
+            query = (
+                session()
+                .readStream.format("socket")
+                .options(host="127.0.0.1", port=server.getsockname()[1])
+                .load()
+                .writeStream.format("noop")
+                .start()
+            )
+            try:
+                limit = time.monotonic() + PATIENCE
+                while sum(one.numInputRows for one in query.recentProgress) < count:
+                    if time.monotonic() > limit:
+                        raise BenchError(f"{count:,} lines were not read within {PATIENCE:.0f} s")
+                    query.processAllAvailable()
+            finally:
+                query.stop()
+                over.set()
+                pushing.join()
+            own = [one for one in query.recentProgress if one.numInputRows]
+            return count * 1000 / sum(one.durationMs["triggerExecution"] for one in own)
+
+
+def _lines(server: socket.socket, data: bytes, over: threading.Event) -> None:
+    accepted, _ = server.accept()
+    with accepted:
+        accepted.sendall(data)
+        over.wait()
+
+
+@contextmanager
+def _started(command: list[str]) -> Iterator[str]:
+    """Start a program; its first line of output, while it runs."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline().strip()
+            if not line:
+                raise BenchError(f"{command[2]} ended without a word")
+            yield line
+        finally:
+            process.terminate()
+
+
+SPARK: tuple[Peer, ...] = (
+    SparkMesh(),
+    SparkPyzmq(),
+    SparkPyzmqBatch(),
+    SparkParquet(),
+    SparkSocket(),
+)

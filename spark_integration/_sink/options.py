@@ -1,0 +1,74 @@
+"""The options of the sink: read from text, checked, and refused when they are unknown.
+
+Not here: what is done with them. Law: no secret is an option, as options show in plans and logs:
+`security` is a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from meshmsg import UsageError
+from meshmsg.spark._parsing import TIMEOUT_MAX_S, endpoints, near, seconds, size, text
+
+SPOOL_BYTES_MIN = 2**24
+"""Bytes that the rows of a task may take on its disk, at least."""
+SPOOL_BYTES_MAX = 2**50
+"""The same, at most."""
+SEND_TIMEOUT_S = 120.0
+"""Seconds that a task waits while no row is acknowledged, if nothing is said."""
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """What a user asked for; times are seconds, sizes are bytes."""
+
+    endpoints: tuple[str, ...]
+    send_timeout: float = SEND_TIMEOUT_S
+    security: str | None = None
+    spool_folder: str | None = None
+    spool_bytes: int = 2**30
+
+
+_OPTIONS: dict[str, tuple[Callable[[str, str], Any], str]] = {
+    "endpoints": (endpoints, "endpoints"),
+    "sendTimeout": (seconds(TIMEOUT_MAX_S), "send_timeout"),
+    "security": (text, "security"),
+    "spoolFolder": (text, "spool_folder"),
+    "spoolBytes": (size(SPOOL_BYTES_MIN, SPOOL_BYTES_MAX), "spool_bytes"),
+}
+OPTION_NAMES = tuple(_OPTIONS)
+"""All options of the sink, as they are spelled."""
+_OF_SPARK = ("checkpointlocation", "queryname")
+"""What Spark hands over of its own."""
+_BY_WORD = {name.lower(): name for name in _OPTIONS} | {"path": "endpoints"}
+
+
+def sink_options(given: Mapping[str, str], *, overwrite: bool) -> SinkOptions:
+    """Return the options of a writer, checked.
+
+    Args:
+        given: What Spark hands over: text by name; case does not matter.
+        overwrite: Whether the mode is "overwrite".
+
+    Raises:
+        UsageError: An option is unknown or wrong, or the mode is.
+    """
+    if overwrite:
+        raise UsageError('there is nothing to overwrite where messages are sent: mode("append")')
+    found: dict[str, Any] = {}
+    for word, value in given.items():
+        if word.lower() in _OF_SPARK:
+            continue
+        name = _BY_WORD.get(word.lower())
+        if name is None:
+            raise UsageError(f"option {word} is none of the meshmsg sink{near(word, OPTION_NAMES)}")
+        read, kept = _OPTIONS[name]
+        found[kept] = read(name, value)
+    if "endpoints" not in found:
+        raise UsageError(
+            "option endpoints is missing: where receivers are bound, such as tcp://10.0.0.5:5571"
+        )
+    return SinkOptions(**found)

@@ -1,0 +1,113 @@
+"""What a task does: put its rows on its disk, send them from there, wait until all are done.
+
+Not here: which class of Spark's that is (writers.py). Law: a row's name is that of the query, its
+batch, its partition, and its place in it; so whoever sends it again gives it the same name, and a
+receiver that remembers names does it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import meshmsg as mm
+from meshmsg.spark._protected import protected
+
+from .folders import own_folder
+from .rows import put
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .options import SinkOptions
+
+UUID_SIZE = 16
+"""Bytes of what the rows of a partition are called."""
+_CAUSES = (mm.EventKind.CONNECT_FAILED, mm.EventKind.HANDSHAKE_FAILED, mm.EventKind.PEER_DOWN)
+
+
+class SinkError(mm.MeshError):
+    """Rows were not acknowledged in time."""
+
+
+def name_of(*parts: object) -> bytes:
+    """Return what the rows of a partition are called: of its query, its batch and its number."""
+    return blake2b("\0".join(map(str, parts)).encode(), digest_size=UUID_SIZE).digest()
+
+
+def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -> tuple[int, int]:
+    """Send rows, and wait until receivers are done with all of them.
+
+    Args:
+        batches: Of the columns that `check_schema` let pass.
+        options: Of the user.
+        name: 16 bytes.
+
+    Returns:
+        How many rows, and bytes of their values.
+
+    Raises:
+        SinkError: For `send_timeout` nothing was acknowledged, and there was something to.
+        MeshError: A row was dropped; the message says why.
+        UsageError, TooLargeError, SpoolError: As of a spool.
+        AddressError, SecurityError: As of any socket.
+    """
+    with (
+        own_folder(options.spool_folder) as folder,
+        mm.Spool(
+            folder / "rows",
+            durability="os",
+            uuid=name,
+            overflow="block",
+            max_bytes=options.spool_bytes,
+        ) as spool,
+        protected(options.security),
+        mm.Push(spool=spool, connect=list(options.endpoints), require="acks") as push,
+    ):
+        rows = octets = 0
+        for batch in batches:
+            try:
+                octets += put(spool, batch, rows, options.send_timeout)
+            except mm.TimedOutError as error:
+                raise _late(push, options) from error
+            rows += batch.num_rows
+        _finish(push, options)
+    return rows, octets
+
+
+def _left(report: mm.DrainReport) -> int:
+    """Return how many rows nobody is known to be done with."""
+    return report.queued + report.unconfirmed + report.unconfirmable + report.in_doubt
+
+
+def _finish(push: mm.Push, options: SinkOptions) -> None:
+    """Wait while it gets less; nothing may be lost on the way."""
+    before = None
+    while True:
+        report = push.drain(timeout=options.send_timeout)
+        left = _left(report)
+        if left == 0:
+            report.raise_for_loss()
+            return
+        if before is not None and left >= before:
+            raise _late(push, options)
+        before = left
+
+
+def _late(push: mm.Push, options: SinkOptions) -> SinkError:
+    queued, why = _left(push.drain(timeout=0)), _why(push)
+    return SinkError(
+        f"{queued:,} rows of this task are not acknowledged by receivers at "
+        f"{', '.join(options.endpoints)}, none for sendTimeout={options.send_timeout:g} s: {why}"
+    )
+
+
+def _why(push: mm.Push) -> str:
+    peers = push.peers()
+    if peers:
+        return f"{len(peers)} connected, which take no more or do not acknowledge"
+    for event in reversed(push.events()):
+        if event.kind in _CAUSES:
+            return f"none is connected; the last attempt: {event.detail or event.reason.name}"
+    return "none is connected"

@@ -1,0 +1,219 @@
+"""The sink without Spark: its options, its rows, and what a task sends.
+
+Not here: tasks of real Spark (tests/spark/test_sink.py).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import meshmsg as mm
+from meshmsg.spark._sink import folders
+from meshmsg.spark._sink.options import SinkOptions, sink_options
+from meshmsg.spark._sink.rows import check_schema
+from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.sparked import struct
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyspark")
+HEADERS = "array<struct<key:string,value:binary>>"
+NAME = b"n" * 16
+
+
+def test_options_are_read_and_have_defaults() -> None:
+    """In any case; what Spark adds of its own is passed over."""
+    given = {
+        "ENDPOINTS": "tcp://a:1, tcp://b:2",
+        "sendtimeout": "5s",
+        "spoolBytes": "64m",
+        "spoolFolder": "/rows",
+        "security": "/keys.toml",
+        "checkpointLocation": "/c",
+    }
+    assert sink_options(given, overwrite=False) == SinkOptions(
+        ("tcp://a:1", "tcp://b:2"), 5.0, "/keys.toml", "/rows", 2**26
+    )
+    assert sink_options({"path": "tcp://a:1"}, overwrite=False).send_timeout == 120.0
+
+
+@pytest.mark.parametrize(
+    ("given", "overwrite", "words"),
+    [
+        ({}, False, "option endpoints is missing"),
+        ({"path": "tcp://a:1"}, True, 'mode("append")'),
+        ({"endpoint": "tcp://a:1"}, False, "did you mean endpoints?"),
+        ({"path": "tcp://a:1", "sendTimeout": "soon"}, False, "sendTimeout is 'soon'"),
+        ({"path": "tcp://a:1", "spoolBytes": "1k"}, False, "spoolBytes is '1k'"),
+        ({"path": "tcp://a:1,tcp://a:1"}, False, "names something twice"),
+    ],
+)
+def test_what_is_no_option_is_refused(given: dict[str, str], overwrite: bool, words: str) -> None:
+    """By its name, what it has and what it may have."""
+    with pytest.raises(mm.UsageError) as failed:
+        sink_options(given, overwrite=overwrite)
+    assert words in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "words"),
+    [
+        ("value bigint", "value as bigint; it is binary or string"),
+        ("key binary", "no column value"),
+        ("value binary, topic string", "column 'topic'"),
+        ("value string, headers string", f"headers as string; it is {HEADERS}"),
+    ],
+)
+def test_other_columns_are_refused(ddl: str, words: str) -> None:
+    """With what they are, and what they may be."""
+    with pytest.raises(mm.UsageError) as failed:
+        check_schema(struct(ddl))
+    assert words in str(failed.value)
+
+
+def test_columns_come_in_any_order() -> None:
+    """Keys and headers may be there or not."""
+    assert check_schema(struct("value string")) == ("value",)
+    assert check_schema(struct(f"headers {HEADERS}, key binary, value binary")) == (
+        *("headers", "key", "value"),
+    )
+
+
+class Receiver:
+    """A Pull that acknowledges what it takes, as it takes it."""
+
+    def __init__(self) -> None:
+        self.pull = mm.Pull(bind=of_its_own(), ack="manual")
+        self.window = mm.MemoryDedupeWindow(limit=100_000)
+
+    def options(self, folder: Path, **more: Any) -> SinkOptions:
+        """Return options of a sink that sends here."""
+        return SinkOptions((self.pull.endpoint,), spool_folder=str(folder), **more)
+
+    def take(self, count: int) -> list[mm.Message]:
+        """Take so many, and be done with them."""
+        got = []
+        for _ in range(count):
+            message = self.pull.recv(timeout=WAIT_S)
+            message.ack()
+            got.append(message)
+        return got
+
+
+@pytest.fixture
+def receiver() -> Any:
+    """One that is closed in the end."""
+    made = Receiver()
+    yield made
+    made.pull.close()
+
+
+def sending(batches: list[Any], options: SinkOptions, name: bytes = NAME) -> Any:
+    """Send in a thread of its own, as a task does beside its receivers."""
+    from meshmsg.spark._sink.sending import send
+
+    pool = ThreadPoolExecutor(1)
+    done = pool.submit(send, iter(batches), options, name)
+    pool.shutdown(wait=False)
+    return done
+
+
+def test_rows_become_messages_in_their_order(receiver: Receiver, tmp_path: Path) -> None:
+    """Values, keys and headers, of binary and of strings; it ends once all are acknowledged."""
+    headers = [[{"key": "h", "value": b"v"}], None, []]
+    batches = [
+        pa.record_batch({"value": [b"1", b"2"]}),
+        pa.record_batch({"value": ["3", "4"], "key": pa.array(["k", None])}),
+        pa.record_batch({"value": ["5", "6", "7"], "key": ["a", "b", "c"], "headers": headers}),
+        pa.record_batch({"value": pa.array([], pa.binary())}),
+    ]
+    done = sending(batches, receiver.options(tmp_path))
+    got = receiver.take(7)
+    assert done.result(WAIT_S)[0] == 7
+    assert [bytes(m) for m in got] == [b"%d" % n for n in range(1, 8)]
+    assert [m.key for m in got] == [None, None, b"k", None, b"a", b"b", b"c"]
+    assert [dict(m.headers) for m in got[4:]] == [{"h": b"v"}, {}, {}]
+    assert [m.seq[1] for m in got if m.seq] == list(range(1, 8))
+
+
+def test_who_sends_again_uses_the_same_names(receiver: Receiver, tmp_path: Path) -> None:
+    """A window takes rows of a partition once; those of another have other names."""
+    batches = [pa.record_batch({"value": ["1", "2", "3"]})]
+    new = []
+    for name in (NAME, NAME, b"m" * 16):
+        done = sending(batches, receiver.options(tmp_path), name)
+        new.append([receiver.window.add(message) for message in receiver.take(3)])
+        done.result(WAIT_S)
+    assert new == [[True] * 3, [False] * 3, [True] * 3]
+
+
+def test_a_value_that_is_null_is_refused_with_its_row(receiver: Receiver, tmp_path: Path) -> None:
+    """Counted from the task's first one."""
+    batches = [pa.record_batch({"value": ["1", "2"]}), pa.record_batch({"value": ["3", None]})]
+    with pytest.raises(mm.UsageError, match="row 3 of the task has no value"):
+        sending(batches, receiver.options(tmp_path)).result(WAIT_S)
+    assert list(folders._home(str(tmp_path)).iterdir()) == []
+
+
+def test_who_is_not_there_is_told_of(tmp_path: Path) -> None:
+    """With how many rows wait, for whom, and why."""
+    options = SinkOptions(("tcp://127.0.0.1:1",), send_timeout=0.2, spool_folder=str(tmp_path))
+    batches = [pa.record_batch({"value": ["1", "2"]})]
+    with pytest.raises(mm.MeshError) as failed:
+        sending(batches, options).result(WAIT_S)
+    assert "2 rows of this task are not acknowledged" in str(failed.value)
+    assert "tcp://127.0.0.1:1" in str(failed.value)
+    assert "sendTimeout=0.2 s: none is connected" in str(failed.value)
+
+
+def test_who_takes_and_never_acknowledges_is_told_of(receiver: Receiver, tmp_path: Path) -> None:
+    """It is connected, and that is said."""
+    batches = [pa.record_batch({"value": ["1"]})]
+    done = sending(batches, receiver.options(tmp_path, send_timeout=0.5))
+    held = receiver.pull.recv(timeout=WAIT_S)
+    with pytest.raises(mm.MeshError, match="1 connected, which take no more or do not acknowledge"):
+        done.result(WAIT_S)
+    assert held == b"1"
+
+
+def test_folders_of_killed_tasks_go_and_those_of_others_stay(tmp_path: Path) -> None:
+    """Who has a folder holds its lock, for as long as its process lives."""
+    code = (
+        "import os, signal, sys\n"
+        "from meshmsg.spark._sink.folders import own_folder\n"
+        "with own_folder(sys.argv[1]) as folder:\n"
+        "    (folder / 'rows').mkdir()\n"
+        "    print(folder, flush=True)\n"
+        "    sys.stdin.read(1)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        left = Path(other.stdout.readline().strip())
+        with folders.own_folder(str(tmp_path)) as mine:
+            assert left.exists()
+            assert mine.exists()
+        assert not mine.exists()
+        other.stdin.write("x")
+    with folders.own_folder(str(tmp_path)):
+        assert not left.exists()
+    assert list(folders._home(str(tmp_path)).iterdir()) == []
+
+
+def test_folders_are_where_spark_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """YARN's places first, then Spark's, then that of temporary files; an option above all."""
+    user = f"meshmsg-sink-{os.getuid()}"
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/s1,/s2")
+    assert folders._home(None) == Path("/s1") / user
+    monkeypatch.setenv("LOCAL_DIRS", "/y1,/y2")
+    assert folders._home(None) == Path("/y1") / user
+    assert folders._home("/mine") == Path("/mine") / user
