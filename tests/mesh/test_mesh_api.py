@@ -150,6 +150,21 @@ def test_it_is_explained_why_a_node_is_seen_or_not(first: Mesh) -> None:
         assert "refused" in str(b.explain("x"))
 
 
+def test_a_node_whose_others_are_all_gone_says_that_it_may_be_cut_off(first: Mesh) -> None:
+    """Not while one of them is there, nor when they left."""
+    with node("b", first.endpoint) as b, b.watch() as watch:
+        until(watch, EventKind.UP, "first")
+        assert "cut off" not in str(b.explain("first"))
+        first.close()
+        until(watch, EventKind.UNREACHABLE, "first")
+        assert "1 other node, and none can be reached" in str(b.explain("x"))
+    with node("c") as c, node("d", c.endpoint) as d, d.watch() as watch:
+        until(watch, EventKind.UP, "c")
+        c.leave()
+        until(watch, EventKind.LEFT, "c")
+        assert "cut off" not in str(d.explain("c"))
+
+
 def test_nodes_meet_in_a_folder(tmp_path: Path) -> None:
     """Without an address in their configuration."""
     with node("a", SharedDir(tmp_path)) as a:

@@ -125,6 +125,13 @@ def nodes() -> Iterator[list[Node]]:
         one.driver.close()
 
 
+def test_losses_of_users_are_evidence_at_once(nodes: list[Node]) -> None:
+    """The core is told of each node; nothing is closed."""
+    nodes[0].driver.lost([NODE, b"o" * 16])
+    told = [("saw", NODE, Evidence.LOST), ("saw", b"o" * 16, Evidence.LOST)]
+    assert nodes[0].noted("saw") == told
+
+
 def test_what_is_said_arrives_and_its_answer_comes_back(nodes: list[Node]) -> None:
     """On the same connection: the other one makes none."""
     a, b = nodes

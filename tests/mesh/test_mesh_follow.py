@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,7 +11,7 @@ import meshmsg as mm
 from meshmsg._mesh.told import Event, EventKind, Member, Record, Service, State
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._select import choice_of
-from tests.support.meshes import WAIT_S, eventually
+from tests.support.meshes import WAIT_S
 
 HOST = "here#1"
 
@@ -21,6 +22,8 @@ class Members:
     def __init__(self) -> None:
         self.now: dict[str, Member] = {}
         self.put("me")
+        self.lost: list[bytes] = []
+        self.rung = threading.Event()
 
     def put(self, name: str, *endpoints: str, state: State = State.ALIVE, weight: int = 1) -> Event:
         """Have a node so; return the event of it."""
@@ -35,7 +38,15 @@ class Members:
     def follow(self, socket: mm.Push, select: str = "all") -> Follower:
         """Have a socket follow them."""
         members = lambda: list(self.now.values())  # noqa: E731
-        return Follower("s", socket, choice_of(select), lambda: self.now["me"], members)
+        me = lambda: self.now["me"]  # noqa: E731
+        ring, lost = self.rung.set, self.lost.extend
+        return Follower("s", socket, choice_of(select), me, members, ring=ring, lost=lost)
+
+    def look(self, follower: Follower, until: Callable[[], bool]) -> None:
+        """Have it look as often as it rings, until something is so."""
+        while follower.told([]) and not until():
+            assert self.rung.wait(WAIT_S), "it did not ring"
+            self.rung.clear()
 
 
 @pytest.fixture
@@ -148,7 +159,7 @@ def test_another_choice_is_connected_before_the_first_is_left(
     follower.told([])
     assert set(push._connected) == {pulls[0].endpoint, nobody}, "nobody answers there"
     follower.told([members.put("b", pulls[1].endpoint, weight=65_535)])
-    eventually(lambda: follower.told([]) and push._connected == [pulls[1].endpoint])
+    members.look(follower, lambda: push._connected == [pulls[1].endpoint])
 
 
 def test_what_the_user_connected_is_left_alone(push: mm.Push, pulls: list[mm.Pull]) -> None:
@@ -195,3 +206,38 @@ def test_an_endpoint_that_the_socket_refuses_is_told_and_harms_nobody(
     follower.told([members.put("bad", bad), members.put("a", pulls[0].endpoint)])
     assert push._connected == [pulls[0].endpoint]
     assert "TLS" in follower.errors[bad]
+
+
+def test_a_connection_that_ends_is_evidence_of_its_node(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """Of that node only; the socket dials on."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint), members.put("b", pulls[1].endpoint)])
+    push.wait_for_peers(2, timeout=WAIT_S)
+    endpoints = list(push._connected)
+    pulls[0].close()
+    members.look(follower, lambda: bool(members.lost))
+    assert members.lost == [b"a".ljust(16, b"\0")]
+    assert push._connected == endpoints
+
+
+def test_what_the_user_connected_or_left_is_no_evidence(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """Neither an end that this side makes, nor one of an endpoint that the mesh did not dial."""
+    members = Members()
+    push.connect(pulls[2].endpoint)
+    follower = members.follow(push)
+    for name, pull in zip("abc", pulls, strict=False):
+        follower.told([members.put(name, pull.endpoint)])
+    own = pulls[2].endpoint
+    push.wait_for_peers(3, timeout=WAIT_S)
+    pulls[2].close()
+    push.disconnect(pulls[0].endpoint)
+    pulls[1].close()
+    down = mm.EventKind.PEER_DOWN
+    seen = lambda: {e.endpoint for e in push.events(since=0) if e.kind == down}  # noqa: E731
+    members.look(follower, lambda: bool(members.lost) and own in seen())
+    assert members.lost == [b"b".ljust(16, b"\0")]

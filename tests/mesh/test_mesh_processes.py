@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 from contextlib import ExitStack
+
+import pytest
 
 import meshmsg as mm
 from meshmsg.mesh import EventKind
@@ -36,6 +39,19 @@ def test_a_process_that_is_killed_is_noticed_by_all() -> None:
         b.do("until", "UNREACHABLE", "c")
         assert a.services() == {}
         assert "refused" in str(a.explain("c"))
+
+
+def test_the_end_of_a_users_connection_has_the_node_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the node that was killed, by its id."""
+    with node("a") as a, Process("b", a.endpoint) as b:
+        told: queue.SimpleQueue[list[bytes]] = queue.SimpleQueue()
+        monkeypatch.setattr(a._driver, "lost", told.put)
+        b.do("announce", "s", "tcp://127.0.0.1:0")
+        with a.connect("s", mm.Push) as push:
+            push.wait_for_peers(1, timeout=WAIT_S)
+            [member] = a.services()["s"]
+            b.kill()
+            assert told.get(timeout=WAIT_S) == [member.record.node_id]
 
 
 def test_a_process_that_leaves_is_told_of_and_one_that_comes_again_is_another() -> None:

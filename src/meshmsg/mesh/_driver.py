@@ -18,7 +18,7 @@ from typing import Protocol
 
 from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOutError
 from meshmsg._events.log_records import block_signals, tell_of_error, until_over
-from meshmsg._mesh.seam import MeshCore
+from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
@@ -184,6 +184,13 @@ class Driver:
                     return False
                 self.joined.wait(left)
             return True
+
+    def lost(self, nodes: Sequence[bytes]) -> None:
+        """Take that connections of users to nodes were lost: each is asked at once."""
+        with self.lock:
+            for node in nodes:
+                self.core.saw(self.clock(), node, Evidence.LOST)
+        self.ring()
 
     # The thread
 

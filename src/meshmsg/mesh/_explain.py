@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from meshmsg._mesh.told import Event, Member
+from meshmsg._hints.plural import counted
+from meshmsg._mesh.told import Event, Member, State
 from meshmsg.mesh._addresses import name_of, name_of_host
 from meshmsg.mesh._finding.asking import SeedInfo
 
@@ -21,6 +22,7 @@ class Explanation:
 
     Attributes:
         asked: What was asked for.
+        others: All other nodes that are known.
         found: Nodes that it may be: by name, id or address. None: nobody has told of it.
         now: The time of the mesh's clock, which `since` and `heard` of those have.
         told_by: By id: the name of the node that said what the state says.
@@ -31,6 +33,7 @@ class Explanation:
     """
 
     asked: str
+    others: tuple[Member, ...]
     found: tuple[Member, ...]
     now: float
     told_by: Mapping[bytes, str]
@@ -45,12 +48,25 @@ class Explanation:
         for one in self.found:
             said += self._lines_of(one)
         said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
+        said += self._alone()
         for seed in self.seeds:
             asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"
             said.append(f"seed {seed.seed}: {asked}, {len(seed.addresses)} addresses")
             said += [f"  {seed.error}"] if seed.error else []
             said += [f"  {address}: {why}" for address, why in seed.tried if why]
         return said
+
+    def _alone(self) -> list[str]:
+        """Say that this node may be the one that is cut off, if none of the others is there."""
+        gone = [one for one in self.others if one.state in (State.UNREACHABLE, State.FORGOTTEN)]
+        if not gone or any(one.state in (State.ALIVE, State.SUSPECT) for one in self.others):
+            return []
+        heard = [one.heard for one in self.others if one.heard is not None]
+        last = f"{max(self.now - max(heard), 0):.1f} s ago" if heard else "never"
+        return [
+            f"{counted(len(gone), 'other node')}, and none can be reached: this node may be the "
+            f"one that is cut off; last heard of any {last}"
+        ]
 
     def _lines_of(self, one: Member) -> list[str]:
         record = one.record

@@ -2,7 +2,7 @@
 
 Not here: which of them (_select.py). Law: a rumour closes no connection: UNREACHABLE only stops
 dialing who is new; an endpoint is left when its node has left or is forgotten, or when another
-choice is connected in its place.
+choice is connected in its place. A connection that ends is evidence of its node (_evidence.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from meshmsg._mesh.told import Event, Member, State
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.peers import all_peers
 from meshmsg.mesh._addresses import tier, usable
+from meshmsg.mesh._evidence import Losses
 from meshmsg.mesh._select import Candidate, Choice, chosen
 from meshmsg.mesh._watch import concerns
 
@@ -35,6 +36,9 @@ class Follower:
         choice: Choice,
         own: Callable[[], Member],
         members: Callable[[], list[Member]],
+        *,
+        ring: Callable[[], None],
+        lost: Callable[[Sequence[bytes]], None],
     ) -> None:
         """Follow; the first `told` connects.
 
@@ -44,10 +48,16 @@ class Follower:
             choice: Which of the nodes.
             own: Tells of this node.
             members: Tells of all nodes.
+            ring: Has the thread of the mesh call `told`; called by any thread.
+            lost: Told of nodes that a connection of the socket was lost to.
         """
         self._service, self._choice = service, choice
         self._socket = weakref.ref(socket)
         self._own, self._members = own, members
+        self._lost = lost
+        self._losses = Losses(socket._outlet, ring)
+        self._nodes: dict[str, bytes] = {}
+        """By endpoint: who is there, of those that are taken to be."""
         self._dialed: set[str] = set()
         self._surplus = True
         """Whether some that are dialed are not chosen, and wait for others to be connected."""
@@ -65,6 +75,10 @@ class Follower:
         socket = self._socket()
         if socket is None or socket.closed:
             return False
+        there = {url: node for url, node in self._nodes.items() if url in self._dialed}
+        lost = self._losses.take(socket._outlet, there)
+        if lost:
+            self._lost(lost)
         if self._surplus or any(concerns(one, self._service) for one in events):
             try:
                 self._look(socket)
@@ -100,6 +114,7 @@ class Follower:
         self._dialed &= set(socket._connected)  # what the user disconnected is not ours any more
         for url in [one for one in self._dialed if one not in stay]:
             self._leave(socket, url)
+        self._nodes = {one.url: one.node for one in candidates}
         wanted = chosen(self._choice, candidates, self._dialed, own.record.name)
         bound = set(socket.endpoints)
         for url in wanted:

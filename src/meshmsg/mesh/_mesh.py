@@ -227,6 +227,7 @@ class MeshForm:
         errors = dict(driver.link.errors)
         return Explanation(
             asked=node,
+            others=tuple(members[1:]),
             found=found,
             now=driver.clock(),
             told_by={
@@ -343,9 +344,18 @@ class MeshForm:
             opened = socket
         else:
             raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
-        follower = Follower(name, opened, choice, lambda: self._members()[0], self._members)
+        driver = self._driver
+        follower = Follower(
+            name,
+            opened,
+            choice,
+            lambda: self._members()[0],
+            self._members,
+            ring=driver.ring,
+            lost=driver.lost,
+        )
         self._followers = [one for one in self._followers if one.is_open] + [follower]
-        self._driver.listen(follower)
+        driver.listen(follower)
         result: SocketT = opened
         return result
 
