@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +74,29 @@ MANY: dict[str, Callable[[Any, Any, Iterator[bytes], float], Any]] = {
 
 @pytest.mark.parametrize("call", MANY)
 def test_a_time_that_is_up_in_the_middle_of_many(world: World, tmp_path: Path, call: str) -> None:
-    """As they come late: what has room is put; the first that has none is a time-out."""
-    with world.life(
-        tmp_path / "s", durability="buffered", overflow="block", max_messages=4 * FEW
-    ) as (spool, push):
+    """As they come late: what has room is put; the first that has none is a time-out.
+
+    A task writes nothing itself. What the spool notes down once a second, just then, makes it too
+    late with room left, so a task tries again.
+    """
+    full = 4 * FEW
+    with world.life(tmp_path / "s", durability="buffered", overflow="block", max_messages=full) as (
+        spool,
+        push,
+    ):
         spool.append_many([b"x"] * (3 * FEW + 1))  # in the last file that there is room for
-        spool.flush()  # nobody writes any more, whom a task would have to wait for
-        MANY[call](spool, push, late(3), BRIEF_S)
-        left = 4 * FEW - spool.info().last_seq
+        spool.flush()
+        before = spool.info().last_seq
+        with suppress(mm.TimedOutError) if world._thread else nullcontext():
+            MANY[call](spool, push, late(3), BRIEF_S)
+        put = spool.info().last_seq - before
+        assert put == 3 or (world._thread and put < 3)
         for timeout, kind in ((BRIEF_S, mm.TimedOutError), (0, mm.WouldBlockError)):
-            with pytest.raises(kind) as caught:
-                MANY[call](spool, push, late(left + 3), timeout)
-            assert vars(caught.value)["sent"] == left
-            left = 0
+            left, sent = full - spool.info().last_seq, -1
+            while sent < left:
+                left = full - spool.info().last_seq
+                with pytest.raises(kind) as caught:
+                    MANY[call](spool, push, late(left + 3), timeout)
+                sent = vars(caught.value)["sent"]
+                assert sent == left or (world._thread and sent < left)
         assert spool.info().last_seq == 4 * FEW
