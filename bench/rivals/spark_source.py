@@ -98,6 +98,10 @@ class SparkMesh(SparkPeer):
 
     name = "meshmsg-spark"
 
+    def version(self) -> str:
+        """Of the core that runs."""
+        return meshmsg.__version__
+
     def __init__(self) -> None:
         self._servers = ExitStack()
         self._shown: dict[str, str] = {}
