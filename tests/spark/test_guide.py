@@ -87,6 +87,7 @@ def test_the_code_of_the_ten_minutes_runs(spark: Any, tmp_path: Path) -> None:
             exec(batch, names)
             counted = {row["key"]: row["count"] for row in _counts(names["orders"])}
             assert counted == {b"customer 7": ORDERS, None: OTHERS}
+            spark.catalog.dropTempView("orders")  # of another test: the session is theirs as well
             spark.sql(sql.rstrip().rstrip(";"))
             assert spark.sql("SELECT count(*) FROM orders").collect()[0][0] == ORDERS
             exec(stream, names)
@@ -95,6 +96,7 @@ def test_the_code_of_the_ten_minutes_runs(spark: Any, tmp_path: Path) -> None:
             spark.streams.removeListener(names["listener"])
             assert spark.read.parquet(f"{tmp_path}/orders").count() == ORDERS + OTHERS
         finally:
+            spark.catalog.dropTempView("orders")
             orders.read.set()
             thread.join(WAIT_S)
 
