@@ -63,13 +63,18 @@ def loud(records: list[logging.LogRecord]) -> list[str]:
     return [record.getMessage() for record in records if record.levelno >= logging.INFO]
 
 
-def test_what_was_unsubscribed_is_dropped_without_a_warning() -> None:
+def test_what_was_unsubscribed_is_dropped_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Who unsubscribes asked for it (test_drops_told has the cause); other drops are trouble."""
+    caplog.set_level(logging.INFO, logger="meshmsg")
     dropped = dataclasses.replace(FAILED, kind=EventKind.DROPPED, reason=Reason.NONE, count=632)
     ours = dataclasses.replace(dropped, detail="not subscribed any more")
     level, words = EventLog("Sub").judge(ours)
     assert level == logging.INFO
     assert "632 messages dropped" in words
+    caplog.set_level(logging.WARNING, logger="meshmsg")
+    assert EventLog("Sub").judge(ours) == (logging.INFO, ""), "nobody would read the words"
     assert EventLog("Sub").judge(dropped)[0] == logging.WARNING
 
 
@@ -237,8 +242,11 @@ def test_nothing_is_made_for_a_level_that_nobody_wants(
     assert caplog.records == []
 
 
-def test_a_drop_is_told_with_its_socket_its_limits_and_its_peer() -> None:
+def test_a_drop_is_told_with_its_socket_its_limits_and_its_peer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """As the options are set; of several messages the last one's peer."""
+    caplog.set_level(logging.DEBUG, logger="meshmsg")
     log = EventLog("Pub", SimpleNamespace(send_queue_messages=7, send_queue_bytes=100))
     log.judge(dataclasses.replace(UP, peer=5, endpoint="tcp://here", address="tcp://there:9"))
     full = dataclasses.replace(

@@ -16,7 +16,7 @@
 #include "plat/posix/posix.h"
 
 enum {
-    STREAM_BACKLOG = 1024,
+    STREAM_BACKLOG = 65535,             /* as many as the system lets wait: somaxconn */
     STREAM_KEEPALIVE_IDLE_S = 10,       /* the only sign of a dead peer where there is no PING */
     STREAM_KEEPALIVE_INTERVAL_S = 5,
     STREAM_KEEPALIVE_PROBES = 3,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 from meshmsg._binding.core import error_for, ffi, lib, text_of
 from meshmsg._binding.data import url_octets
@@ -21,6 +22,8 @@ FORMS = (
 FRESH = "ipc://*"
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 _TCP = ("tcp:", "sp+tcp:")
+URLS_KNOWN = 256
+"""Endpoints that it is remembered of whether they leave the machine."""
 
 
 def malformed(url: str, use: int) -> str:
@@ -136,6 +139,7 @@ def address_error(code: int, doing: str, url: str, use: int, cause: str = "") ->
     return error
 
 
+@lru_cache(URLS_KNOWN)
 def leaves_machine(url: str) -> bool:
     """Whether it is an endpoint of plain TCP, and none of loopback; names but "localhost" are not
     looked up."""

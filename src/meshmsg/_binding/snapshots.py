@@ -411,7 +411,11 @@ class Stats(Record):
 
 def text(value: Any) -> str:
     """Decode a C string of the library."""
-    return str(ffi.string(value).decode("utf-8", "replace"))
+    return str(ffi.string(value).decode("utf-8", "replace")) if value[0] != b"\0" else ""
+
+
+_KINDS = {int(kind): kind for kind in EventKind}
+_REASONS = {int(reason): reason for reason in Reason}
 
 
 def event_of(raw: Any) -> Event:
@@ -419,8 +423,8 @@ def event_of(raw: Any) -> Event:
     return Event(
         seq=raw.seq,
         time=raw.time_ns / 1e9,
-        kind=EventKind(raw.kind),
-        reason=Reason(raw.reason),
+        kind=_KINDS[raw.kind],
+        reason=_REASONS[raw.reason],
         peer=raw.peer,
         count=raw.count,
         endpoint=text(raw.endpoint),

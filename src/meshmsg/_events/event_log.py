@@ -100,7 +100,7 @@ class EventLog:
         if event.kind is EventKind.LISTENING:
             self._bound.add(event.endpoint)
         if event.kind in self.expected:
-            return logging.DEBUG, self._words(event)
+            return self._quiet(logging.DEBUG, event)
         wanted = event.kind is EventKind.DROPPED and event.detail == WANTED
         if event.kind in TROUBLE and event.reason not in EXPECTED and not wanted:
             return self._judge_trouble(event)
@@ -108,7 +108,11 @@ class EventLog:
         if event.kind is EventKind.PEER_UP and event.endpoint not in self._bound:
             again = self._recovered(event)
         told = again or wanted or event.kind in RECOVERED
-        return logging.INFO if told else logging.DEBUG, self._words(event) + again
+        return self._quiet(logging.INFO if told else logging.DEBUG, event, again)
+
+    def _quiet(self, level: int, event: Event, more: str = "") -> tuple[int, str]:
+        """Say it, if anybody wants to hear it: most of what happens is of no interest to most."""
+        return level, self._words(event) + more if log.isEnabledFor(level) else ""
 
     def _judge_trouble(self, event: Event) -> tuple[int, str]:
         attempt = event.kind in (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED)
@@ -121,10 +125,10 @@ class EventLog:
         key = (event.endpoint, event.kind, event.reason, cause)
         trouble = self._troubles.get(key)
         weight = event.count if dropped or event.kind is EventKind.HANDSHAKE_FAILED else 1
-        words = self._words(event)
         if trouble is not None and trouble.due > event.time >= trouble.due - trouble.wait:
             trouble.quiet += weight
-            return logging.DEBUG, words
+            return self._quiet(logging.DEBUG, event)
+        words = self._words(event)
         if trouble is None:
             self._troubles[key] = _Trouble(event.time + AGAIN_FIRST_S)
             _forget_oldest(self._troubles)

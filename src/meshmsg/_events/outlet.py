@@ -34,6 +34,9 @@ AGAIN_S = 0.2
 EVENTS_FIRST = 4
 EVENTS_AT_ONCE = 64
 
+_uncleared = ffi.new_allocator(should_clear_after_alloc=False)
+"""What the core fills: of events that are not there nothing is read."""
+
 
 def read_events(handle: int, seq: int) -> tuple[int, list[Event], int]:
     """Read a socket's events from a number on: a code, those, and the number of the next."""
@@ -41,7 +44,7 @@ def read_events(handle: int, seq: int) -> tuple[int, list[Event], int]:
     cap = EVENTS_FIRST  # mostly there are few, or none
     next_seq = ffi.new("uint64_t *")
     while True:
-        out = ffi.new("mm_event[]", cap)
+        out = _uncleared("mm_event[]", cap)
         count = lib.mm_socket_events(handle, seq, out, cap, next_seq)
         if count < 0:
             return count, found, seq
@@ -105,7 +108,7 @@ class Outlet:
         self._log = EventLog(name, options)
         self._log_seq = self._call_seq = 1
         self._lock = threading.RLock()
-        self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        self._watchers: weakref.WeakSet[Watcher] | None = None
         self._last: list[Event] | None = None
         """All that is remembered of the socket, once it is closed."""
         self._last_words: list[tuple[int, str]] = []
@@ -114,7 +117,7 @@ class Outlet:
         """In the child: the lock may be held by a thread that is not here."""
         self._lock = threading.RLock()
         self._on_event = self.on_dead = None
-        self._watchers = weakref.WeakSet()
+        self._watchers = None
 
     def expect(self, kinds: frozenset[EventKind]) -> None:
         """Have no warnings of these: who has the socket counts them and sees to them itself."""
@@ -194,7 +197,7 @@ class Outlet:
     def ring(self) -> None:
         """Tell those that watch that there is something new."""
         with self._lock:
-            watchers = list(self._watchers)
+            watchers = list(self._watchers or ())
         for watcher in watchers:
             watcher.ring()
 
@@ -256,11 +259,13 @@ class Outlet:
     def add_watcher(self, watcher: Watcher) -> None:
         """Tell this one as well, for as long as somebody refers to it."""
         with self._lock:
+            if self._watchers is None:
+                self._watchers = weakref.WeakSet()
             self._watchers.add(watcher)
 
     def is_heard(self) -> bool:
         """Whether anybody but the log wants to know."""
-        return self._on_event is not None or len(self._watchers) > 0
+        return self._on_event is not None or bool(self._watchers)
 
     def has_function(self) -> bool:
         """Whether there is an `on_event=`."""

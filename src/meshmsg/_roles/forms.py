@@ -181,9 +181,10 @@ class PushForm(Inbox[Message]):
         return f"{name} closed: {counted(count, 'dead letter')} {were} not taken"
 
     def _unsettled(self) -> str:
+        if self._spooled is not None or not self._opts.flags & lib.MM_OPT_AT_LEAST_ONCE:
+            return ""
         out = ffi.new("mm_stats *")
-        known = self._spooled is None and lib.mm_socket_stats(self._handle, out) >= 0
-        if not known or not out.unacked_messages:
+        if lib.mm_socket_stats(self._handle, out) < 0 or not out.unacked_messages:
             return ""
         count = int(out.unacked_messages)
         return (
