@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg import UsageError
 
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+
+
+def context_of(session: SparkSession, what: str) -> Any:
+    """Return the context of a session, which `what` needs.
+
+    Raises:
+        UsageError: It is one of Spark Connect.
+    """
+    try:
+        return session.sparkContext
+    except Exception:  # in the words of its version
+        raise UsageError(
+            f"{what} needs a session with a SparkContext, and one of Spark Connect has none: run it "
+            "in a program that Spark itself starts; FanOut(workers=), the source and the sink work "
+            "with Spark Connect"
+        ) from None
 
 
 def run_tasks(
@@ -35,7 +51,7 @@ def run_tasks(
     Thread-safe: as the session.
 
     Args:
-        session: Whose executors run them. One of Spark Connect cannot: it has no `sparkContext`.
+        session: Whose executors run them; not one of Spark Connect, which has no `sparkContext`.
         task: What runs in an executor, with the number of the partition, 0 to count - 1, and of the
             attempt, 0 the first time. Spark tries a task that fails again, on any executor, as
             often as it is configured to; a master of `local[2]` never does, `local[2,4]` tries it
@@ -50,7 +66,7 @@ def run_tasks(
         What each returned, in the order of partitions.
 
     Raises:
-        UsageError: `count` is less than 1.
+        UsageError: `count` is less than 1; the session is one of Spark Connect.
         TypeError: `security` is no path.
         Exception: What Spark raises when a task failed as often as it may.
     """
@@ -62,7 +78,7 @@ def run_tasks(
             "the tasks run: keys are not sent to executors"
         )
     path = None if security is None else os.fspath(security)
-    numbers = session.sparkContext.parallelize(range(count), count)
+    numbers = context_of(session, "run_tasks()").parallelize(range(count), count)
     return numbers.mapPartitionsWithIndex(partial(_partition, task, path)).collect()
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 from meshmsg import Pull, Push, UsageError
 
 from .._protected import protected
+from .._tasks import context_of
 from ._topology import Topology
 
 if TYPE_CHECKING:
@@ -193,10 +194,10 @@ def executors_as_mesh(
 
     Raises:
         UsageError: `count` is out of its range, or more than there are slots: Spark would wait for
-            them for ever.
+            them for ever. Or the session is one of Spark Connect.
         Exception: What Spark raises when a task failed as often as it may.
     """
-    context = session.sparkContext
+    context = context_of(session, "executors_as_mesh()")
     slots = context.defaultParallelism
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"count is {count!r}; it is a whole number")
