@@ -47,7 +47,7 @@ sim: $(BUILD)/dev.stamp
 
 # Workers that are killed and stopped, many rounds of each.
 crash: $(BUILD)/dev.stamp
-	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-200} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -n $(JOBS) tests/crash tests/spark/test_kill.py
+	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-200} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -n $(JOBS) tests/crash tests/spark/test_kill.py tests/spark/test_cluster.py
 
 # Changes one operator of the C core at a time: an hour or two (tests/mutants/README.md). A run that is cut off goes on
 # where it stopped.

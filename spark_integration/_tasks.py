@@ -31,9 +31,9 @@ def context_of(session: SparkSession, what: str) -> Any:
         return session.sparkContext
     except Exception:  # in the words of its version
         raise UsageError(
-            f"{what} needs a session with a SparkContext, and one of Spark Connect has none: run it "
-            "in a program that Spark itself starts; FanOut(workers=), the source and the sink work "
-            "with Spark Connect"
+            f"{what} needs a session with a SparkContext, and one of Spark Connect has none: run "
+            "it in a program that Spark itself starts; FanOut(workers=), the source and the sink "
+            "work with Spark Connect"
         ) from None
 
 

@@ -1,5 +1,5 @@
 """A program that is the driver of a query, until all is written, or it is killed.
-Usage: python -m tests.spark.driving FOLDER ENDPOINT LIMIT.
+Usage: python -m tests.spark.driving FOLDER ENDPOINT LIMIT [MASTER].
 
 The query reads what there is, LIMIT rows a batch, and writes it to FOLDER/out; its checkpoint is
 FOLDER/checkpoint. The last line on standard output is JSON: rows, distinct rows, first and last
@@ -15,16 +15,19 @@ import sys
 
 def main() -> None:
     """Run it as the command line says."""
+    import pyspark
     from pyspark.sql import SparkSession
 
-    folder, endpoint, limit = sys.argv[1:]
+    folder, endpoint, limit, *master = sys.argv[1:]
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)  # a cluster starts its scripts
     spark = (
-        SparkSession.builder.master("local[2,4]")
+        SparkSession.builder.master(master[0] if master else "local[2,4]")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
+        .config("spark.executor.memory", "512m")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")

@@ -19,7 +19,8 @@ import meshmsg as mm
 from meshmsg._ranges.form import Op, request_of
 
 WORKER, RUNNER = "pyspark.daemon", "python_streaming_source_runner"
-"""What the command lines of workers, and of the runner of a source, have in them."""
+EXECUTOR = "executor.CoarseGrainedExecutorBackend"
+"""What the command lines of workers, of the runner of a source, and of executors have in them."""
 
 
 def _parent_of(pid: int) -> int:
@@ -53,6 +54,11 @@ def workers_of(jvm: int) -> list[int]:
 def runners_of(jvm: int) -> list[int]:
     """Return the runners of sources."""
     return [pid for pid in children_of(jvm) if RUNNER in _command_of(pid)]
+
+
+def executors_of(driver: int) -> list[int]:
+    """Return the executors of a local cluster: processes of Java."""
+    return [pid for pid in children_of(driver) if EXECUTOR in _command_of(pid)]
 
 
 def kill(pids: list[int]) -> int:

@@ -1,4 +1,4 @@
-"""Spark Connect: what works in a session that has no JVM of its own, and what says that it does not.
+"""Spark Connect: what works in a session that has no JVM of its own, and what says that it cannot.
 
 Not here: the program that tries it (connected.py): a session of another kind than that of the other
 tests, so in a process of its own.

@@ -1,0 +1,63 @@
+"""Executors that are processes of their own, and are killed while they read: a local cluster.
+
+Not here: what is killed in a session with one process of Java (test_kill.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import meshmsg as mm
+from tests.crash.crew import SEED
+from tests.spark.killing import Reads, executors_of, kill, workers_of
+from tests.spark.showing import body
+from tests.support.pairs import of_its_own
+from tests.support.programs import running
+from tests.support.sparked import needs_spark
+
+pytestmark = [needs_spark, pytest.mark.leaves_threads]
+
+ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "1"))
+CLUSTER = "local-cluster[2,1,1024]"
+COUNT = 2000
+LIMIT = 700
+"""Rows of a batch: three batches."""
+READS = 10
+"""Of some fourteen that the query does."""
+SPARK_S = 300
+"""Seconds until a query on a busy machine is given up."""
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_twice(
+    tmp_path: Path, round_: int
+) -> None:
+    """One of two, at a read: together with a Python worker of the other, or, in rounds that are not
+    the first, by itself every second time."""
+    dice, with_worker = random.Random(f"{SEED} cluster {round_}"), round_ % 2 == 0
+    with ExitStack() as stack:
+        spool = stack.enter_context(mm.Spool(str(tmp_path / "spool"), segment_bytes=2**20))
+        spool.append_many(body(number) for number in range(1, COUNT + 1))
+        server = stack.enter_context(mm.SpoolServer(spool, bind=of_its_own()))
+        reads = Reads(server)
+        command = [sys.executable, "-m", "tests.spark.driving", tmp_path, server.endpoint, LIMIT]
+        driver = stack.enter_context(running([*command, CLUSTER], stdout=-1))
+
+        def hit() -> int:
+            """Of an executor that has a worker, so that it was the one that reads."""
+            reading = [pid for pid in executors_of(driver.pid) if workers_of(pid)]
+            others = workers_of(reading[-1])[:1] if with_worker and len(reading) > 1 else []
+            return kill([*reading[:1], *others])
+
+        reads.at(dice.randrange(1, READS), hit)
+        *_, last = driver.communicate(timeout=SPARK_S)[0].splitlines()
+    assert reads.done > 0
+    assert reads.again() > 0
+    assert json.loads(last) == [COUNT, COUNT, 1, COUNT]
