@@ -20,7 +20,7 @@ from .args import add_common, add_size, whole
 
 SPARK = "spark"
 """Where there is no other end, in the place of a transport."""
-PEERS = "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,parquet-spark,socket-spark"
+PEERS = "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,parquet-spark,socket-spark,kafka-spark"
 COUNT = 400_000
 """Messages of a measurement."""
 
@@ -52,7 +52,8 @@ class Sourced:
 
 
 def source_case(peer: Peer, size: int, count: int, seed: int) -> Case:
-    """One peer's case."""
+    """One peer's case; what it needs is fetched now."""
+    peer.fetch()
     facts = {"size": size, "count": count}
     return Case(peer, "source", SPARK, Sourced(peer, size, count, seed), facts)
 

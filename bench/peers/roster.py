@@ -32,6 +32,7 @@ RIVALS = (
     *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "rabbitmq-durable"),
     *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
     *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "socket-spark"),
+    "kafka-spark",
 )
 """The names of those in rivals/."""
 

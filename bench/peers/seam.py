@@ -188,6 +188,9 @@ class Peer:
         """Why it cannot be measured here; None if it can."""
         return None
 
+    def fetch(self) -> None:
+        """Fetch what it is made of, if that is not here: before anybody is measured."""
+
     def version(self) -> str:
         """Of what is measured, for the record."""
         try:

@@ -39,6 +39,7 @@ COLOURS = {
     "pyzmq-spark-batch": "#f5b971",
     "parquet-spark": "#7a8f2a",
     "socket-spark": "#8c6bb1",
+    "kafka-spark": "#4d4d4d",
     "pyzmq": "#d1480f",
     "pyzmq-batch": "#f2a03d",
     "pyzmq-asyncio": "#a3266b",

@@ -23,11 +23,14 @@ FETCH_SECONDS = 600
 TICK_SECONDS = 0.05
 AT_ONCE = 1000
 """Messages consumed by one call."""
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
-<modelVersion>4.0.0</modelVersion><groupId>bench</groupId><artifactId>kafka</artifactId>
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>bench</groupId><artifactId>{name}</artifactId>
 <version>1</version><packaging>pom</packaging><dependencies><dependency>
-<groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
-</dependency></dependencies></project>
+<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+{but}</dependency></dependencies></project>
+"""
+BUT = """<exclusions><exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>
+</exclusions>
 """
 SETTINGS = """
 process.roles=broker,controller
@@ -50,24 +53,36 @@ CLUSTER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 def jars() -> Path:
     """Where its jars are; fetched if they are not there."""
-    there = cache() / f"kafka-{VERSION}"
+    return fetched("kafka", VERSION, "org.apache.kafka", "kafka_2.13")
+
+
+def place_of(name: str, version: str) -> Path:
+    """Where jars are, once they were fetched."""
+    return cache() / f"{name}-{version}"
+
+
+def fetched(name: str, version: str, group: str, artifact: str, *, without: str = "") -> Path:
+    """Where jars are; fetched if they are not there.  without: a group that is not wanted."""
+    there = place_of(name, version)
     if there.exists():
         return there
     maven = shutil.which("mvn")
     if maven is None:
-        raise BenchError("kafka is fetched by Maven, which is not installed")
-    scratch = cache() / f"kafka-{VERSION}.part"
+        raise BenchError(f"{name} is fetched by Maven, which is not installed")
+    scratch = there.with_name(f"{there.name}.part")
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (scratch / "pom.xml").write_text(POM, encoding="utf-8")
+    but = BUT.format(group=without) if without else ""
+    pom = POM.format(name=name, version=version, group=group, artifact=artifact, but=but)
+    (scratch / "pom.xml").write_text(pom, encoding="utf-8")
     fetch = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={scratch}"]
     try:
         done = subprocess.run(
             fetch, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise BenchError(f"Maven did not fetch kafka within {FETCH_SECONDS} s") from None
+        raise BenchError(f"Maven did not fetch {name} within {FETCH_SECONDS} s") from None
     if done.returncode:
-        raise BenchError(f"Maven could not fetch kafka: {done.stdout.strip()[-300:]}")
+        raise BenchError(f"Maven could not fetch {name}: {done.stdout.strip()[-300:]}")
     scratch.rename(there)
     return there
 
@@ -181,7 +196,7 @@ class Kafka(Broker):
 
     def missing(self) -> str | None:
         """Whether Java, Maven (or the jars) and the client are there."""
-        if shutil.which("mvn") is None and not (cache() / f"kafka-{VERSION}").exists():
+        if shutil.which("mvn") is None and not place_of("kafka", VERSION).exists():
             return "Maven, which would fetch kafka, is not installed"
         return super().missing()
 

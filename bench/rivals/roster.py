@@ -19,7 +19,8 @@ from .raw_python import RawPython
 from .redis_broker import Redis
 from .redis_durable import RedisAlways, RedisEverySecond
 from .redis_stream import RedisStream, RedisStreamBatch
-from .spark_source import SPARK
+from .spark_kafka import SparkKafka
+from .spark_source import SparkMesh, SparkParquet, SparkPyzmq, SparkPyzmqBatch, SparkSocket
 from .zenoh_python import Zenoh
 
 REDIS, RABBIT, KAFKA = Redis(), Rabbit(), Kafka()
@@ -50,5 +51,10 @@ RIVALS: tuple[Peer, ...] = (
     KAFKA,
     KafkaAcked(KAFKA),
     KafkaFlushed(),
-    *SPARK,
+    SparkMesh(),
+    SparkPyzmq(),
+    SparkPyzmqBatch(),
+    SparkParquet(),
+    SparkSocket(),
+    SparkKafka(KAFKA),
 )

@@ -28,6 +28,7 @@ from ..base.need import BenchError, is_there
 from ..base.rooms import BENCH
 from ..base.task import PATIENCE, Task
 from ..peers.seam import Peer
+from .kafka_broker import place_of
 
 TASKS = 2
 """Of a session, at a time."""
@@ -36,6 +37,8 @@ SOCKET_SHARE = 10
 """The socket source gets one of so many messages: it is slow, and collapses when it is behind."""
 FILLED = 10_000
 """Messages that are put into a spool by one call."""
+CONNECTOR, CONNECTOR_VERSION = "spark-sql-kafka", "4.2.0"
+"""Spark's source of Kafka: the newest there is, which runs with 4.3, too."""
 
 
 @cache
@@ -49,6 +52,7 @@ def begun() -> Any:
 
     from .spark_pyzmq import ZmqSource
 
+    connector = sorted(map(str, place_of(CONNECTOR, CONNECTOR_VERSION).glob("*.jar")))
     spark = (
         SparkSession.builder.master(f"local[{TASKS},4]")
         .config("spark.driver.host", "127.0.0.1")
@@ -56,6 +60,7 @@ def begun() -> Any:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.parquet.compression.codec", "uncompressed")
+        .config("spark.jars", ",".join(connector))
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
@@ -247,12 +252,3 @@ def _started(command: list[str]) -> Iterator[str]:
             yield line
         finally:
             process.terminate()
-
-
-SPARK: tuple[Peer, ...] = (
-    SparkMesh(),
-    SparkPyzmq(),
-    SparkPyzmqBatch(),
-    SparkParquet(),
-    SparkSocket(),
-)

@@ -83,6 +83,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "opening disk": ("meshmsg-spool",),
     "source spark": (
         *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "socket-spark"),
+        "kafka-spark",
     ),
     "acked tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-acked", "meshmsg-acked-batch"),
@@ -202,7 +203,10 @@ def spools() -> list[Target]:
 
 def sparked() -> list[Target]:
     """P17: reading a filled spool into Spark, beside what else can be read there."""
-    bounds = {"pyzmq-spark": 3, "pyzmq-spark-batch": 0.8, "parquet-spark": 0.8, "socket-spark": 5}
+    bounds = {
+        **{"pyzmq-spark": 3, "pyzmq-spark-batch": 0.8, "parquet-spark": 0.8},
+        **{"socket-spark": 5, "kafka-spark": 1},
+    }
     return [
         Target("P17", "source spark", "messages_per_s", "meshmsg-spark", beside, bound, at=1024)
         for beside, bound in bounds.items()
