@@ -11,7 +11,7 @@ import meshmsg
 
 from .base.need import BenchError
 from .base.rooms import COMMAND, ONLY_IN_A_CHECKOUT, room_with
-from .commands import many, rate, report, run, sources, speed, spools, surveys, workers
+from .commands import many, meshes, rate, report, run, sources, speed, spools, surveys, workers
 from .commands.args import check_base
 
 OF_A_CHECKOUT = ("targets", "micro")
@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
         many,
         surveys,
         workers,
+        meshes,
         spools,
         sources,
         run,

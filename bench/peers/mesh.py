@@ -126,7 +126,10 @@ class Mesh(Peer):
 
     name = "meshmsg"
     offers = True
-    kinds: tuple[str, ...] = (*("thr", "lat", "rate", "fanout", "connections", "survey"), "credits")
+    kinds: tuple[str, ...] = (
+        *("thr", "lat", "rate", "fanout", "connections", "survey"),
+        *("credits", "mesh"),
+    )
 
     def version(self) -> str:
         """Of the core that runs, installed or from a tree."""

@@ -133,6 +133,13 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("cold_ms", "from the disk, ms", 1, range=True),
         Column("t_sync_us", "T_sync us", 1, range=True),
     ),
+    "mesh": (
+        Column("join_ms", "all see it join, ms", range=True),
+        Column("sees_ms", "it sees all, ms", range=True),
+        Column("crash_first_ms", "one knows it died, ms", 1, range=True),
+        Column("crash_ms", "all know, ms", range=True),
+        Column("idle_percent", "CPU idle, %", 2, range=True),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -158,6 +165,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "replay": ("messages_per_s",),
     "source": ("messages_per_s",),
     "opening": ("open_ms", "cold_ms"),
+    "mesh": ("join_ms", "crash_ms"),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

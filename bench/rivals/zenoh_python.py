@@ -123,6 +123,7 @@ class Zenoh(Peer):
     name = "zenoh"
     package = "eclipse-zenoh"
     transports: tuple[str, ...] = ("tcp", "ipc")
+    kinds: tuple[str, ...] = ("thr", "lat", "rate", "mesh")
 
     def missing(self) -> str | None:
         """Whether it is installed."""

@@ -84,6 +84,25 @@ def test_a_closed_socket_is_withdrawn(first: Mesh) -> None:
         assert first.services() == {}
 
 
+def test_a_node_that_begins_to_offer_comes_to_who_watches_that(first: Mesh) -> None:
+    """Though it was in the mesh before; and leaves as it withdraws it, though it stays there."""
+    with (
+        node("b", first.endpoint) as b,
+        first.watch("s") as watch,
+        mm.Pull(bind="tcp://127.0.0.1:0") as pull,
+    ):
+        first.wait_for(count=2, timeout=WAIT_S)
+        for _ in range(2):
+            b.announce("s", pull)
+            event = watch.next(WAIT_S)
+            assert (event.kind, event.member.record.name) == (EventKind.UP, "b")
+            b.withdraw("s")
+            event = watch.next(WAIT_S)
+            assert (event.kind, event.member.state) == (EventKind.LEFT, State.ALIVE)
+        with pytest.raises(mm.WouldBlockError):
+            watch.next(0)
+
+
 def test_who_watches_is_told_who_is_there_and_who_leaves(first: Mesh) -> None:
     """It begins with those that are there; it ends with the mesh."""
     with node("b", first.endpoint) as b:

@@ -56,7 +56,8 @@ class Mesh(MeshForm):
         Thread-safe: yes.
 
         Args:
-            service: Of nodes that offer this, or did; None: of all.
+            service: Of nodes that offer this, or did: one that begins to is UP, one that
+                withdraws it has LEFT. None: of all.
 
         Returns:
             An iterator; close it when it is not needed any more.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import to_ms
@@ -28,6 +29,20 @@ def concerns(event: Event, service: str | None) -> bool:
         return True
     records = (event.member.record, event.before)
     return any(s.name == service for r in records if r is not None for s in r.services)
+
+
+def of_service(event: Event, service: str | None) -> Event:
+    """What it is to one who watches a service: a node that begins to offer it comes, and one that
+    withdraws it leaves, though both are there all the time."""
+    if service is None or event.kind is not EventKind.CHANGED:
+        return event
+    now, before = (
+        record is not None and any(one.name == service for one in record.services)
+        for record in (event.member.record, event.before)
+    )
+    if now == before or not is_there(event.member):
+        return event
+    return replace(event, kind=EventKind.UP if now else EventKind.LEFT)
 
 
 def offers(member: Member, service: str | None) -> bool:
@@ -60,7 +75,9 @@ class EventQueue:
         with self._lock:
             if self._ended:
                 return False
-            mine = [one for one in events if concerns(one, self._service)]
+            mine = [
+                of_service(one, self._service) for one in events if concerns(one, self._service)
+            ]
             self._events.extend(mine)
             while len(self._events) > WATCH_MAX:
                 self._events.popleft()

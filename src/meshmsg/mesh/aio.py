@@ -96,7 +96,8 @@ class Mesh(MeshForm):
         """Tell what changes, beginning with who is there: `async for event in mesh.watch()`.
 
         Args:
-            service: Of nodes that offer this, or did; None: of all.
+            service: Of nodes that offer this, or did: one that begins to is UP, one that
+                withdraws it has LEFT. None: of all.
 
         Returns:
             An asynchronous iterator, for the running loop.
