@@ -300,6 +300,7 @@ groups_inspect(mmi_group *group, mm_group_info *out)
                             .unwanted = stats.unwanted_messages,
                             .expired = stats.dropped_expired,
                             .attempts = stats.dropped_attempts,
+                            .dead = stats.dead_messages,
                             .members = group->socket->peer_count };
     snprintf(out->name, sizeof out->name, "%s", group->name);
 }

@@ -52,6 +52,7 @@ class GroupInfo:
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
             `max_attempts` times.
+        dead: Messages that are dead letters instead, of either cause (`dead_letter` of the Pub).
         refused: Messages that no member gets, as this Pub sends no such: they are over its
             `message_size_max` or `frames_max`. In the spool they are there.
     """
@@ -68,6 +69,7 @@ class GroupInfo:
     harmed: int
     expired: int
     attempts: int
+    dead: int
     refused: int
 
 
