@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
-from meshmsg._delivery.group_lag import PREFIX
+from meshmsg._delivery.group_lag import PREFIX, is_group
 from meshmsg._delivery.leases import Ack
 from meshmsg._delivery.replaying import since_of
 from meshmsg._socket.base import SocketBase
@@ -168,7 +168,7 @@ def places_of(spool: Spool) -> dict[str, SpoolCursorInfo]:
     return {
         name[len(PREFIX) :]: info
         for name in names_of(spool, lib.mm_spool_cursor_names)
-        if name.startswith(PREFIX) and (info := _looked(spool, name)) is not None
+        if is_group(name) and (info := _looked(spool, name)) is not None
     }
 
 
