@@ -21,7 +21,7 @@ from tests.support.inloop import LoopThread
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, told, wait_until
 from tests.support.replayed import publishing
-from tests.support.spooled import SEGMENT, batches, segments, turn_bit
+from tests.support.spooled import batches, segments, turn_bit
 
 BIG = 8000
 """Bytes of a message of which a segment has a handful."""
@@ -126,34 +126,6 @@ def test_names_of_groups_are_as_long_as_they_may_be(world: World, tmp_path: Path
         assert [one.name for one in pub.groups()] == sorted(names)
         for sub in subs:
             sub.close()
-
-
-def test_a_cursor_with_the_prefix_alone_is_no_group(world: World, tmp_path: Path) -> None:
-    """It has no name that a group may have, so it could be neither moved nor forgotten."""
-    with mm.Spool(tmp_path / "s", segment_bytes=SEGMENT) as spool, spool.cursor("group."):
-        pass
-    with publishing(world, tmp_path / "s") as (_, pub), member(world, pub):
-        joined(pub, 1)
-        assert [one.name for one in pub.groups()] == ["w"]
-        assert list(pub.stats().group_lag) == ["w"]
-
-
-def test_a_publisher_says_whose_its_peers_are(world: World, tmp_path: Path) -> None:
-    """The group of each member; a subscriber is in none. A member says its own."""
-    with (
-        publishing(world, tmp_path / "s") as (_, pub),
-        world.socket("Pub", bind=UP) as plain,
-        member(world, pub, "a") as a,
-        member(world, pub, "b"),
-        world.socket("Sub", connect=pub.endpoint, topics="") as sub,
-    ):
-        joined(pub, 3)
-        assert sorted(one.group for one in pub.peers()) == ["", "a", "b"]
-        a.connect(plain.endpoint)
-        a.wait_for_peers(2, timeout=WAIT_S)
-        groups = {one.endpoint: one.group for one in a.peers()}
-        assert groups == {pub.endpoint: "a", plain.endpoint: ""}
-        assert [one.group for one in sub.peers()] == [""]
 
 
 @pytest.mark.parametrize("role", ["Pub", "XPub"])
