@@ -185,7 +185,7 @@ def test_what_a_wait_for_the_end_waits_for_is_told(kit: Kit, way: str) -> None:
             words = refused(lambda timeout=timeout: push.wait_for_finished(timeout=timeout))
             assert re.match(
                 r"not finished: 0 queued, 0 unacknowledged and 1 to go later \(in 3,\d{3}\.\d s\), "
-                rf"not told {span} \(Push",
+                rf"1 peer here not told {span} \(Push",
                 words,
             )
 
