@@ -176,6 +176,7 @@ def test_a_full_queue_is_still_told_as_such(kit: Kit) -> None:
 def test_what_a_wait_for_the_end_waits_for_is_told(kit: Kit, way: str) -> None:
     """How many, and when the next of them goes."""
     with kit.socket("Push", **LEAST) as push, mm.Pull(connect=push.endpoint, ack="manual") as pull:
+        push.wait_for_peers(timeout=WAIT_S)
         if way == "sent":
             push.send(b"x", delay=FAR_S)
         else:
