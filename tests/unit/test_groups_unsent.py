@@ -12,6 +12,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
+from tests.support.disks import failing_disk
 from tests.support.feeding import World
 from tests.support.grouped import info, joined, member, until
 from tests.support.inloop import LoopThread
@@ -102,3 +103,17 @@ def test_where_a_new_group_begins_is_on_the_disk_as_it_is_there(
             joined(pub, 1)
             assert info(pub).floor == 5
             assert saved(tmp_path / "s/cursors/group.w")[1] == 5
+
+
+def test_a_disk_that_fails_leaves_groups_where_they_were(world: World, tmp_path: Path) -> None:
+    """The one that was to be moved; and none is made by half."""
+    with publishing(world, tmp_path / "s") as (_, pub):
+        pub.send_many([b"x"] * 5)
+        pub.seek_group("w", 4)
+        with failing_disk():
+            for name in ("w", "new"):
+                with pytest.raises(mm.SpoolError):
+                    pub.seek_group(name, 2)
+        assert [(one.name, one.floor) for one in pub.groups()] == [("w", 3)]
+        pub.seek_group("w", 2)
+        assert (info(pub).floor, info(pub).lag) == (1, 4)
