@@ -177,6 +177,28 @@ def test_a_letter_that_nobody_took_comes_again_in_the_next_life(
         assert bodies(shared([sub], 1)[0]) == [b"bad"]
 
 
+def test_what_finds_no_room_among_them_is_tried_until_it_does(world: World, tmp_path: Path) -> None:
+    """And not lost, however slowly they are taken."""
+    kept: dict[str, Any] = {"pub_dead_letter": "keep", "pub_max_attempts": 1}
+    with (
+        publishing(world, tmp_path / "s", pub_send_queue_messages=2, **kept) as (_, pub),
+        member(world, pub, **PATIENT) as sub,
+    ):
+        joined(pub, 1)
+        put = sent(pub, 8, topics=1)
+        came: list[bytes] = []
+
+        def all_came() -> bool:
+            for message in shared([sub], 0, once=True)[0]:
+                message.nack()
+            came.extend(bodies(pub.dead_letters(1)))
+            return len(came) == len(put)
+
+        wait_until(all_came)
+        assert sorted(came) == put
+        assert until(pub, lambda one: one.lag == 0).attempts == 0
+
+
 def test_without_a_place_it_is_dropped_and_counted(world: World, tmp_path: Path) -> None:
     """And still in the spool."""
     with (
