@@ -74,6 +74,8 @@ int mmi_api_wait_for(mmi_socket *s, mmi_api_wait *w, uint32_t events, uint64_t k
 int mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
 /* The same of a message that its source gives (queue/source.h): users cannot send with such a socket. */
 int mmi_api_feed_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w) MMI_WARN_UNUSED;
+/* MM_EMSGSIZE: such a socket sends no message of that size, or so many frames. */
+int mmi_api_sizes(const mmi_socket *s, uint64_t size, uint32_t frames) MMI_WARN_UNUSED;
 /* Ends a call whose socket may be gone: settles and unlocks the engine. */
 int mmi_api_end(mmi_engine *e, int rc);
 

@@ -8,6 +8,9 @@
 
 #include "queue/backlog.h"
 
+static const uint64_t FATES_LATER_US =
+    100000; /* until a message is given again that found no room among dead letters */
+
 /* They are not acknowledged, and so not what one would think of numbers that are done. */
 static void
 feed_note_odd(mm_feed *f, uint64_t first, uint64_t last, int outcome)
@@ -59,17 +62,18 @@ mmi_feed_told(void *arg, uint64_t number, int outcome)
     mmi_spool_shared *shared = f->shared;
     bool wakes = f->blocked;
     if (shared != NULL) {
-        int rc = outcome != MM_RECEIPT_DROPPED
-                     ? mmi_spool_shared_cursor_done(shared, f->cursor, number, number)
-                     : MM_EAGAIN;
+        bool done = outcome != MM_RECEIPT_DROPPED && outcome != MM_RECEIPT_OPEN;
+        int rc = done ? mmi_spool_shared_cursor_done(shared, f->cursor, number, number) : MM_EAGAIN;
         if (rc == MM_OK) {
             ++*feed_counter(f, outcome);
         } else if (rc == MM_EIO) { /* the cursor cannot be saved: to send it again would not help */
             mmi_feed_fail(f, rc, number, number);
             wakes = true;
         } else {
-            mmi_feed_add(f, 0,
-                         number); /* the socket gave it up, or there was no memory to note it */
+            /* The socket gave it up, or there was no memory to note it. */
+            uint64_t due =
+                outcome == MM_RECEIPT_OPEN ? mmi_thread_wall_us(NULL) + FATES_LATER_US : 0;
+            mmi_feed_add(f, due, number);
             wakes = true;
         }
         if (rc == MM_OK && outcome != MM_RECEIPT_ACKED) {

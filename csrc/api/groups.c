@@ -29,6 +29,13 @@ groups_cursor(const char *name, char out[GROUPS_CURSOR_CAP])
     snprintf(out, GROUPS_CURSOR_CAP, "%s%s", groups_prefix, name);
 }
 
+/* Is that the name of a group?  Each is that of a cursor, behind the prefix. */
+static bool
+groups_named(const char *name)
+{
+    return mmi_wire_group_valid((const uint8_t *)name, strlen(name));
+}
+
 /* Cursors of groups; whether that one is among them. */
 typedef struct groups_known {
     const char *cursor;
@@ -40,9 +47,9 @@ static void
 groups_know(void *arg, const mmi_entry *entry)
 {
     groups_known *known = arg;
-    if (entry->kind == MMI_ENTRY_FILE &&
-        strncmp(entry->name, groups_prefix, sizeof groups_prefix - 1) == 0 &&
-        mmi_cursor_check_name(entry->name) == MM_OK) {
+    const size_t prefix = sizeof groups_prefix - 1;
+    if (entry->kind == MMI_ENTRY_FILE && strncmp(entry->name, groups_prefix, prefix) == 0 &&
+        groups_named(entry->name + prefix)) {
         known->count++;
         known->has = known->has || strcmp(entry->name, known->cursor) == 0;
     }
@@ -250,12 +257,6 @@ groups_move(mmi_spool_shared *shared, const char *cursor, uint64_t seq)
     return rc == MM_OK ? closed : rc;
 }
 
-static bool
-groups_named(const char *name)
-{
-    return mmi_wire_group_valid((const uint8_t *)name, strlen(name));
-}
-
 int
 mm_group_seek(mm_replay *r, const char *name, uint64_t seq)
 {
@@ -300,6 +301,7 @@ groups_inspect(mmi_group *group, mm_group_info *out)
                             .unwanted = stats.unwanted_messages,
                             .expired = stats.dropped_expired,
                             .attempts = stats.dropped_attempts,
+                            .dead = stats.dead_messages,
                             .members = group->socket->peer_count };
     snprintf(out->name, sizeof out->name, "%s", group->name);
 }

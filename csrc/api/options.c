@@ -63,9 +63,10 @@ _Static_assert((int)MM_PREFETCH_MAX == (int)MMI_UNACKED_MAX, "as many as an ACK 
 static bool
 options_of_push(const mmi_proto_ops *role, const mm_socket_opts *o)
 {
-    const uint32_t acked = MM_OPT_AT_LEAST_ONCE | MM_OPT_KEEP_DEAD | MM_OPT_REQUIRE_ACKS;
+    const uint32_t acked = MM_OPT_AT_LEAST_ONCE | MM_OPT_REQUIRE_ACKS;
     const uint32_t routing = MM_OPT_LEAST_LOADED | MM_OPT_HASH;
-    bool kept = o->max_attempts > 0 || o->ack_timeout_ms > 0; /* of a PUB: of its groups */
+    bool kept = o->max_attempts > 0 || o->ack_timeout_ms > 0 ||
+                (o->flags & MM_OPT_KEEP_DEAD) != 0; /* of a PUB: of its groups */
     bool asked = (o->flags & (acked | routing)) != 0 || (kept && role->replay == NULL) ||
                  o->priorities > 0 || o->delayed_messages > 0 || o->delayed_bytes > 0;
     bool keyed = (o->flags & MM_OPT_HASH) != 0;

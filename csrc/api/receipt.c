@@ -1,6 +1,6 @@
 /*
  * api/receipt.c: messages of a PUSH of which more is said: when they are to go, how urgent they
- * are, and what became of them: receipts, and dead letters.
+ * are, and what became of them: receipts, and dead letters, also of the groups of a PUB.
  *
  * Not here: when that is known (queue/receipts.h, queue/dead.h), sending a run (api/send_run.c).
  * Law: as in api/send.c.
@@ -9,6 +9,7 @@
 
 #include "batch/batch.h"
 #include "queue/backlog.h"
+#include "socket/group.h"
 
 enum { RECEIPT_LOOK = 4096 }; /* receipts that are looked at before it is asked if one is open */
 
@@ -241,8 +242,23 @@ mm_receipts_forget(mm_handle socket, const mm_receipt_range *ranges, size_t coun
     return MM_OK;
 }
 
+/* The oldest letter of a socket, or of its first group that has one; NULL: there is none. */
+static mmi_msg *
+receipt_letter(mmi_socket *home, mm_dead_from *from)
+{
+    MMI_SOCKETS_OF (home, s) {
+        mmi_msg *m = s->host.back != NULL ? mmi_dead_take(&s->host.back->dead) : NULL;
+        if (m != NULL) {
+            from->socket = s->handle;
+            mmi_text_copy(from->group, sizeof from->group, s->group != NULL ? s->group->name : "");
+            return m;
+        }
+    }
+    return NULL;
+}
+
 int
-mm_recv_dead(mm_handle socket, mm_batch *batch)
+mm_recv_dead(mm_handle socket, mm_batch *batch, mm_dead_from *from)
 {
     mmi_batch *b = (mmi_batch *)batch;
     mmi_batch_reset(b);
@@ -252,7 +268,7 @@ mm_recv_dead(mm_handle socket, mm_batch *batch)
     if (rc != MM_OK) {
         return rc;
     }
-    mmi_msg *m = s->host.back != NULL ? mmi_dead_take(&s->host.back->dead) : NULL;
+    mmi_msg *m = receipt_letter(s, from);
     if (m != NULL) {
         mmi_batch_lend(b, m);
     }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "queue/drop.h"
 #include "queue/expiry.h"
 #include "socket/socket.h"
 
@@ -120,6 +121,8 @@ behind_give_one(mm_replay *r, mmi_socket *s, mmi_replay_node *node, mmi_msg *m)
     uint64_t number = m->origin.number;
     if (!mmi_replays_wants(s->host.replays, node, m) || mmi_pipe_check(p, m) != MM_OK) {
         mmi_msg_unref(m);
+    } else if (mmi_api_sizes(s, m->size, m->frame_count) != MM_OK) { /* as the live ones */
+        mmi_drop_of(&s->host, MMI_DROP_TOO_LARGE, p, m);
     } else {
         bool expires = mmi_expires(m);
         if (!mmi_ring_fits(&p->outbox, mmi_msg_cost(m))) {

@@ -44,7 +44,12 @@ fill_run(mm_replay *r, uint64_t harmed, bool last)
     int rc = MM_OK;
     fill_tell(&s->host, harmed);
     while (run->given < run->count && rc == MM_OK) {
-        rc = mmi_retained_fill(retained, run->messages[run->given]);
+        mmi_msg *m = run->messages[run->given];
+        if (mmi_api_sizes(s, m->size, m->frame_count) != MM_OK) { /* it was never published here */
+            mmi_drop(&s->host, MMI_DROP_TOO_LARGE, 0, m);
+        } else {
+            rc = mmi_retained_fill(retained, m);
+        }
         run->given += rc == MM_OK;
     }
     if (rc == MM_OK && last) {

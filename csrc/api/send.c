@@ -19,8 +19,8 @@ enum {
 _Static_assert((int)MM_PARTS_MAX == (int)MMI_BORROW_FRAMES_MAX,
                "what is sent as it lies is borrowed");
 
-static int
-io_sizes(const mmi_socket *s, uint64_t size, uint32_t frames)
+int
+mmi_api_sizes(const mmi_socket *s, uint64_t size, uint32_t frames)
 {
     return size > s->opts.message_size_max || frames > s->opts.frames_max ? MM_EMSGSIZE : MM_OK;
 }
@@ -32,7 +32,7 @@ io_check(const mmi_socket *s, uint64_t size, uint32_t frames)
     if (s->ops->send == NULL || mmi_back_sourced(s->host.back) || mmi_replays_on(s->host.replays)) {
         return MM_ENOTSUP; /* what is kept elsewhere is put there */
     }
-    return io_sizes(s, size, frames);
+    return mmi_api_sizes(s, size, frames);
 }
 
 /* What was queued and not written yet is written now: MM_OK, or MM_ECLOSED: s is gone, do not touch
@@ -124,7 +124,7 @@ mmi_api_send_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
 int
 mmi_api_feed_locked(mmi_socket *s, mmi_msg *m, mmi_api_wait *w)
 {
-    int rc = io_sizes(s, m->size, m->frame_count);
+    int rc = mmi_api_sizes(s, m->size, m->frame_count);
     return rc == MM_OK ? io_send(s, m, w) : rc;
 }
 

@@ -120,6 +120,7 @@ typedef struct mm_peer {
     int64_t uid;                                  /* over ipc: the user at the other side; -1: not known */
     char tls_version[16], cipher[48];             /* as OpenSSL names them; "": without TLS            */
     uint32_t metadata_size, certificate_size;     /* octets that mm_peer_more gives                    */
+    char group[64];                               /* of a group's member, and of where one is; else "" */
 } mm_peer;
 
 typedef struct mm_event {

@@ -99,12 +99,16 @@ int mm_receipts_wait(mm_handle socket, const mm_receipt_range *ranges, size_t co
                      int64_t timeout_ms, int64_t slice_ms);
 int mm_receipts_look(mm_handle socket, const mm_receipt_range *ranges, size_t count, uint8_t *outcomes);
 int mm_receipts_forget(mm_handle socket, const mm_receipt_range *ranges, size_t count);
-/* A dead letter of a PUSH with MM_OPT_KEEP_DEAD, as big whatever its size; its mm_lease has mm_dead as number. Never
- * waits. 1; MM_EAGAIN: there is none. */
+/* A dead letter of a PUSH with MM_OPT_KEEP_DEAD, or of a group of such a PUB, as big whatever its size; its mm_lease
+ * has mm_dead as number. Never waits. 1; MM_EAGAIN: there is none. */
 enum mm_dead { MM_DEAD_ATTEMPTS = 1, MM_DEAD_EXPIRED };
-int mm_recv_dead(mm_handle socket, mm_batch *batch);
-/* Somebody has it: of a PUSH whose messages are in a spool, where it is done only then (number: that of its lease, why:
- * an mm_dead).  MM_ESTATE: they are not. */
+typedef struct mm_dead_from {
+    mm_handle socket;                                 /* whose it is: for mm_dead_done */
+    char group[64];                                   /* "" of a PUSH */
+} mm_dead_from;
+int mm_recv_dead(mm_handle socket, mm_batch *batch, mm_dead_from *from);
+/* Somebody has it: of a socket whose messages are in a spool, where it is done only then (number: that of its lease,
+ * why: an mm_dead).  MM_ESTATE: they are not. */
 int mm_dead_done(mm_handle socket, uint64_t number, uint32_t why);
 
 /* ---- sending.  Packed: the frames of a message end to end, and their sizes ---- */

@@ -121,7 +121,7 @@ enum {
     MM_OPT_XPUB_MANUAL = 64,                              /* its user decides what a peer is subscribed to */
     MM_OPT_AT_LEAST_ONCE = 128,                           /* PUSH: what a peer did not acknowledge goes to another */
     MM_OPT_ACK_MANUAL = 256,                              /* PULL: mm_ack does it, not the next receive */
-    MM_OPT_KEEP_DEAD = 512, MM_OPT_LEAST_LOADED = 1024, MM_OPT_HASH = 2048,   /* PUSH: for mm_recv_dead; routing */
+    MM_OPT_KEEP_DEAD = 512, MM_OPT_LEAST_LOADED = 1024, MM_OPT_HASH = 2048,   /* for mm_recv_dead; routing */
     /* Peers that cannot are refused: acks, with MM_OPT_AT_LEAST_ONCE; what goes with a message, of who sends. */
     MM_OPT_REQUIRE_ACKS = 4096, MM_OPT_REQUIRE_HEADERS = 8192,
     MM_OPT_REPLAY = 16384, MM_OPT_REQUIRE_REPLAY = 32768, /* SUB: for mm_sub_replay; and of who has no spool */

@@ -54,6 +54,9 @@ int mm_spool_cursor_delete(mm_spool *spool, const char *name);     /* MM_ESTATE:
 /* Their names, each with a newline behind it: how many octets, though only so many are written; or an error. */
 int64_t mm_spool_cursor_names(mm_spool *spool, char *out, size_t size);
 
+/* The first number that was written at that time (since 1970) or later, or perhaps was, as it is harmed; what comes
+ * next, if none was.  Reads files.  MM_EIO, MM_ENOMEM. */
+int mm_spool_since(mm_spool *spool, uint64_t time_us, uint64_t *seq);
 /* For so long nothing from that number on is removed, but for want of room; again: renewed.  MM_ENOENT: it was removed;
  * MM_EINVAL: the name; MM_EAGAIN: MM_SPOOL_LEASES_MAX. */
 int mm_spool_lease(mm_spool *spool, const char *name, uint64_t from_seq, uint64_t ttl_ms);

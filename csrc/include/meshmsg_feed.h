@@ -56,6 +56,7 @@ typedef struct mm_group_info {
     uint64_t unwanted;                            /* passed over, as nobody in it subscribed to them */
     uint64_t removed, harmed, expired, attempts;  /* that no member got: retention, harm; time is over; too often */
     uint64_t refused;                             /* the socket takes no such */
+    uint64_t dead;                                /* of those that are over, or came too often: kept for mm_recv_dead */
     uint32_t members;
     char name[64];
 } mm_group_info;

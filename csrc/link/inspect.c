@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "crypto/z85.h"
+#include "link/inside.h"
 #include "link/shield.h"
 #include "queue/acks.h"
 #include "queue/unacked.h"
+#include "socket/group.h"
 
 /* What came from that peer and was not received: the inbox, and the one without room there. */
 static uint32_t
@@ -69,6 +71,14 @@ inspect_subscribed(const mmi_link *link)
     }
     bool written = !link->wire->beats && link->command_size == 0 && link->command_out == NULL;
     return written ? MM_SUBSCRIBED_WRITTEN : MM_SUBSCRIBED_WAITING;
+}
+
+/* The group that it is a member of here, or that this side is one of there. */
+static const char *
+inspect_group(const mmi_link *link)
+{
+    const mmi_socket *s = link->socket;
+    return s->group != NULL ? s->group->name : mmi_member_can(link) ? s->member_of : "";
 }
 
 static void
@@ -143,6 +153,7 @@ mmi_link_inspect(const mmi_link *link, mm_peer *out)
     snprintf(out->endpoint, sizeof out->endpoint, "%s", link->endpoint);
     snprintf(out->address, sizeof out->address, "%s", link->address);
     snprintf(out->user_id, sizeof out->user_id, "%s", p->known != NULL ? p->known->user_id : "");
+    snprintf(out->group, sizeof out->group, "%s", inspect_group(link));
     inspect_protection(link, out);
 }
 

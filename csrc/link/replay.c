@@ -113,6 +113,14 @@ mmi_replay_came(mmi_link *link, const mmi_command *command)
     link->replaying->out.on = true;
 }
 
+/* Where the connection came by: all of one endpoint are of one publisher. */
+static const void *
+replay_endpoint(const mmi_link *link)
+{
+    const void *dialed = link->dialer, *bound = link->listener;
+    return dialed != NULL ? dialed : bound != NULL ? bound : link;
+}
+
 void
 mmi_replay_counted(mmi_link *link, const mmi_command *command)
 {
@@ -128,7 +136,7 @@ mmi_replay_counted(mmi_link *link, const mmi_command *command)
     if (r->place == NULL ||
         memcmp(r->place->of.producer, count.producer, sizeof count.producer) != 0) {
         mmi_resume_leave(r->place);
-        r->place = mmi_resume_find(link->socket->resume, count.producer);
+        r->place = mmi_resume_find(link->socket->resume, count.producer, replay_endpoint(link));
         r->in.next = 0;
     }
     r->in.epoch = count.epoch;

@@ -26,6 +26,13 @@ mmi_dead_keeps(const mmi_dead *dead, const mmi_msg *m)
     return asked && mmi_ring_fits(&dead->letters, mmi_msg_cost(m));
 }
 
+bool
+mmi_dead_full(const mmi_dead *dead, const mmi_msg *m)
+{
+    bool asked = (dead->host->opts->flags & MM_OPT_KEEP_DEAD) != 0;
+    return asked && dead->letters.count > 0 && !mmi_dead_keeps(dead, m);
+}
+
 void
 mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 {

@@ -3,7 +3,8 @@
  * often, or expired.  They wait here until somebody takes them, if the socket keeps them.
  *
  * Not here: who decides that (queue/backlog.c), who takes them (api/receipt.c).
- * Law: within the limits of one queue; what finds no room, or is not kept, is dropped and counted.
+ * Law: within the limits of one queue; what finds no room, or is not kept, is dropped and counted,
+ * but for what a source has (queue/source.h): that is given again until there is room.
  */
 #ifndef MMI_DEAD_H
 #define MMI_DEAD_H
@@ -22,6 +23,8 @@ void mmi_dead_fini(mmi_dead *dead);
 void mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
 /* Will it be kept? */
 bool mmi_dead_keeps(const mmi_dead *dead, const mmi_msg *m);
+/* Is it not, only as others wait to be taken? */
+bool mmi_dead_full(const mmi_dead *dead, const mmi_msg *m);
 /* The oldest, with an mm_dead as its number; NULL: there is none. */
 mmi_msg *mmi_dead_take(mmi_dead *dead);
 

@@ -13,7 +13,7 @@ resume_is(const mmi_resume_place *place, const uint8_t *producer)
 }
 
 mmi_resume_place *
-mmi_resume_find(mmi_resume *r, const uint8_t producer[MMI_PRODUCER_SIZE])
+mmi_resume_find(mmi_resume *r, const uint8_t producer[MMI_PRODUCER_SIZE], const void *owner)
 {
     mmi_resume_place *found = NULL, *oldest = NULL;
     for (size_t i = 0; i < MMI_REPLAY_PLACES_MAX && found == NULL; i++) {
@@ -28,7 +28,11 @@ mmi_resume_find(mmi_resume *r, const uint8_t producer[MMI_PRODUCER_SIZE])
         found->of.next = 0;
         memcpy(found->of.producer, producer, sizeof found->of.producer);
     }
+    if (found != NULL && found->users > 0 && found->owner != owner) {
+        return NULL;
+    }
     if (found != NULL) {
+        found->owner = owner;
         found->users++;
         found->heard = ++r->finds;
     }

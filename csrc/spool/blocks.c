@@ -71,5 +71,5 @@ mmi_spool_blocks_take(mmi_spool_blocks *b, mmi_spool_rows *rows, uint32_t most, 
             return rc;
         }
     }
-    return 1;
+    return b->left == 0 ? 1 : MM_EPROTO; /* nothing was asked for behind that */
 }

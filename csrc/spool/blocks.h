@@ -28,7 +28,7 @@ typedef struct mmi_spool_blocks {
 /* Messages [from, to) of so many octets, which stay for as long; it holds nothing. */
 void mmi_spool_blocks_open(mmi_spool_blocks *b, const uint8_t *data, uint64_t size, uint64_t from, uint64_t to);
 /* Takes what there is.  1: there are no more; 0: there are so many, or the next one would be over; MM_ENOMEM;
- * MM_EPROTO: the next is no batch, harmed, or not of the next number. */
+ * MM_EPROTO: the next is no batch, harmed, or not of the next number; or, with all taken, something is behind it. */
 int mmi_spool_blocks_take(mmi_spool_blocks *b, mmi_spool_rows *rows, uint32_t most, uint64_t max_bytes);
 
 #endif

@@ -110,12 +110,11 @@ mmi_spool_list(const mmi_spool_place *p, uint64_t **bases, uint32_t *count)
     return rc;
 }
 
-/* All of the pieces, which are the caller's to change. */
-static int
-file_write_all(const mmi_spool_place *p, int file, uint64_t at, mmi_iov *pieces, int n)
+int
+mmi_spool_write_all(const mmi_files *files, int file, uint64_t at, mmi_iov *pieces, int n)
 {
     while (n > 0) {
-        int64_t wrote = p->files->write(p->files->self, file, at, pieces, n);
+        int64_t wrote = files->write(files->self, file, at, pieces, n);
         if (wrote <= 0) {
             return wrote < 0 ? (int)wrote : MM_EIO;
         }
@@ -142,7 +141,7 @@ mmi_spool_room(const mmi_spool_place *p, int file, uint64_t was, uint64_t size)
     for (uint64_t at = was; rc == MM_OK && at < size; at += FILE_ZEROS) {
         size_t some = size - at < FILE_ZEROS ? (size_t)(size - at) : (size_t)FILE_ZEROS;
         mmi_iov piece = { .data = (void *)file_zeros, .size = some };
-        rc = file_write_all(p, file, at, &piece, 1);
+        rc = mmi_spool_write_all(p->files, file, at, &piece, 1);
     }
     return rc;
 }
@@ -176,7 +175,7 @@ mmi_spool_file_begin(const mmi_spool_place *p, mmi_spool_file *f, int spare,
     f->chain = f->head.crc;
     f->zeroed = MMI_SPOOL_FILE_HEAD;
     mmi_iov piece = { .data = octets, .size = sizeof octets };
-    return file_write_all(p, spare, 0, &piece, 1);
+    return mmi_spool_write_all(p->files, spare, 0, &piece, 1);
 }
 
 int
@@ -255,7 +254,7 @@ mmi_spool_file_write(const mmi_spool_place *p, mmi_spool_file *f, mmi_spool_batc
     pieces[1] = (mmi_iov){ .data = (void *)body, .size = body_size };
     int n = body_size > 0 ? 2 : 1;
     n += file_put_zeros(pieces + n, zeroed - f->end - sizeof head - body_size);
-    int rc = file_write_all(p, f->file, f->end, pieces, n);
+    int rc = mmi_spool_write_all(p->files, f->file, f->end, pieces, n);
     if (rc == MM_OK) {
         f->end = end;
         f->zeroed = zeroed > f->zeroed ? zeroed : f->zeroed;

@@ -52,6 +52,8 @@ typedef struct mmi_spool_file {
 /* A file with room for so many octets (0: none), under the spare's name, whatever was there; not durable.
  * MM_ENOSPC. */
 int mmi_spool_spare(const mmi_spool_place *place, uint64_t size, int *file);
+/* All of the pieces, which are the caller's to change.  MM_ENOSPC, MM_EIO: some of it may be there. */
+int mmi_spool_write_all(const mmi_files *files, int file, uint64_t at, mmi_iov *pieces, int n) MMI_WARN_UNUSED;
 /* Room for so many octets is that file's, which has `was`: reserved, or where that cannot be, filled.  MM_ENOSPC. */
 int mmi_spool_room(const mmi_spool_place *place, int file, uint64_t was, uint64_t size);
 /* Gives the spare that head; then it is written, but neither synced nor named. */

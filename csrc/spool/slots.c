@@ -10,6 +10,7 @@
 
 #include "base/octets.h"
 #include "spool/crc32c.h"
+#include "spool/file.h"
 
 enum { SLOT_NUMBER = 8, SLOT_SIZE = 16, SLOT_CRC = 20, SLOTS = 2 };
 enum { SLOT_LOOKS = 8 }; /* at a file that somebody writes, until one slot of it is whole */
@@ -60,17 +61,12 @@ slot_is_empty(const uint8_t *slot)
     return slot[0] == 0 && memcmp(slot, slot + 1, MMI_SLOT - 1) == 0;
 }
 
-/* On the disk once it says MM_OK.  MM_EIO, too, if not all of it went. */
+/* The pieces, which are the caller's to change, are on the disk once it says MM_OK. */
 static int
-slots_put(mmi_slots *s, uint64_t at, const mmi_iov *pieces, int n)
+slots_put(mmi_slots *s, uint64_t at, mmi_iov *pieces, int n)
 {
-    const mmi_files *f = s->files;
-    int64_t size = 0;
-    for (int i = 0; i < n; i++) {
-        size += (int64_t)pieces[i].size;
-    }
-    int64_t written = f->write(f->self, s->file, at, pieces, n);
-    int rc = written == size ? f->sync_data(f->self, s->file) : written < 0 ? (int)written : MM_EIO;
+    int rc = mmi_spool_write_all(s->files, s->file, at, pieces, n);
+    rc = rc == MM_OK ? s->files->sync_data(s->files->self, s->file) : rc;
     s->failed = rc != MM_OK;
     return rc;
 }
@@ -186,7 +182,7 @@ mmi_slots_write(mmi_slots *s, const uint8_t *data, uint32_t size)
         return MM_EIO;
     }
     slot_head_put(head, s->number + 1, data, size);
-    const mmi_iov pieces[] = { { head, sizeof head }, { (uint8_t *)data, size } };
+    mmi_iov pieces[] = { { head, sizeof head }, { (uint8_t *)data, size } };
     int rc = slots_put(s, slot_at(s->number + 1), pieces, size > 0 ? 2 : 1);
     s->number += rc == MM_OK;
     return rc;

@@ -254,7 +254,6 @@ test_after_a_failure_nothing_is_written_until_it_is_opened_again(void)
 {
     fail_once(MMI_DISK_WRITE, EIO, MM_EIO);
     fail_once(MMI_DISK_WRITE, ENOSPC, MM_ENOSPC);
-    fail_once(MMI_DISK_WRITE, 0, MM_EIO);
     fail_once(MMI_DISK_SYNC, EIO, MM_EIO);
 }
 
@@ -316,6 +315,42 @@ test_a_full_disk_stops_no_write(void)
     rig_close(&r);
 }
 
+/* What there is room for goes, and the next write says why the rest does not. */
+static void
+test_a_disk_that_is_nearly_full_is_full(void)
+{
+    disk_rig r = rig_open(1, &(mmi_disk_opts){ .capacity = BOTH + 16 * 1024 });
+    mmi_slots s;
+    uint32_t id;
+    int other = file_made(&r.files, r.dir, "other");
+    while (rig_space(&r).used < BOTH + 8 * 1024) {
+        CHECK_INT(file_put(&r.files, other, file_size(&r.files, other), buffer, 4096), 4096);
+    }
+    CHECK_INT(open_in(&s, &r.files, r.dir, true, &id), MM_ENOSPC);
+    CHECK_INT(open_in(&s, &r.files, r.dir, false, &id), MM_ENOENT);
+    CALL(&r, close, other);
+    CHECK_INT(CALL(&r, unlink, r.dir, "other"), MM_OK);
+    CHECK_INT(open_in(&s, &r.files, r.dir, true, &id), MM_OK);
+    mmi_slots_close(&s);
+    rig_close(&r);
+}
+
+/* The rest goes with the next one. */
+static void
+test_a_short_write_is_no_failure(void)
+{
+    disk_rig r = rig_plain(1);
+    mmi_slots s;
+    made(&r.files, r.dir, 3);
+    CHECK_INT(opened(&s, &r.files, r.dir), 3);
+    mmi_disk_fail(r.disk, MMI_DISK_WRITE, 1, 0);
+    CHECK_INT(write_id(&s, 4), MM_OK);
+    mmi_slots_close(&s);
+    CHECK_INT(opened(&s, &r.files, r.dir), 4);
+    mmi_slots_close(&s);
+    rig_close(&r);
+}
+
 int
 main(void)
 {
@@ -334,5 +369,7 @@ main(void)
     RUN(test_opening_fails_as_the_disk_does_and_leaves_nothing_open);
     RUN(test_no_memory_is_said);
     RUN(test_a_full_disk_stops_no_write);
+    RUN(test_a_disk_that_is_nearly_full_is_full);
+    RUN(test_a_short_write_is_no_failure);
     return 0;
 }

@@ -40,15 +40,21 @@ put_block(uint8_t *out, uint64_t seq, uint64_t salt)
     return (size_t)(at - out);
 }
 
-/* All of them, of different files.  Their octets. */
+/* The first so many, of different files.  Their octets. */
 static size_t
-put_blocks(uint8_t *out)
+put_some(uint8_t *out, uint64_t count)
 {
     size_t size = 0;
-    for (uint64_t i = 0; i < BATCHES; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         size += put_block(out + size, FIRST + i * EACH, i * 77);
     }
     return size;
+}
+
+static size_t
+put_blocks(uint8_t *out)
+{
+    return put_some(out, BATCHES);
 }
 
 static void
@@ -63,11 +69,12 @@ check_rows(const mmi_spool_rows *rows, uint64_t first)
     }
 }
 
-/* All messages of them from one to before another, so many at once. */
+/* All messages from one to before another, so many at once, of the batches that have them. */
 static void
-check_range(const uint8_t *data, size_t size, uint64_t from, uint64_t to, uint32_t most,
-            uint64_t bytes)
+check_range(uint64_t from, uint64_t to, uint32_t most, uint64_t bytes)
 {
+    uint8_t data[ROOM];
+    const size_t size = from < to ? put_some(data, (to - FIRST + EACH - 1) / EACH) : 0;
     mmi_spool_blocks b;
     mmi_spool_blocks_open(&b, data, size, from, to);
     uint64_t seq = from;
@@ -88,16 +95,13 @@ check_range(const uint8_t *data, size_t size, uint64_t from, uint64_t to, uint32
 static void
 test_a_range_has_its_numbers_whatever_the_limits_are(void)
 {
-    uint8_t data[ROOM];
-    const size_t size = put_blocks(data);
     const uint64_t end = FIRST + MESSAGES;
-    CHECK(size < ROOM);
     for (uint64_t from = FIRST; from < FIRST + EACH; from += 3) {
         for (uint64_t to = from; to <= end; to += 7) {
-            check_range(data, size, from, to, 1 + (uint32_t)(to % 9), UINT64_MAX);
-            check_range(data, size, from, to, UINT32_MAX, 1 + to % 200);
+            check_range(from, to, 1 + (uint32_t)(to % 9), UINT64_MAX);
+            check_range(from, to, UINT32_MAX, 1 + to % 200);
         }
-        check_range(data, size, from, end, EACH, UINT64_MAX);
+        check_range(from, end, EACH, UINT64_MAX);
     }
 }
 
@@ -193,6 +197,25 @@ test_batches_that_lie_are_told(void)
     }
 }
 
+/* Once all that was asked for is taken. */
+static void
+test_octets_behind_the_last_are_told(void)
+{
+    uint8_t data[ROOM] = { 0 };
+    const size_t size = put_blocks(data);
+    for (uint64_t to = FIRST + 1; to <= FIRST + MESSAGES; to++) {
+        const size_t most = to > FIRST + MESSAGES - EACH ? size + 1 : size;
+        mmi_spool_blocks b;
+        mmi_spool_rows *rows = mmi_spool_rows_new();
+        CHECK(rows != NULL);
+        mmi_spool_blocks_open(&b, data, most, FIRST, to);
+        CHECK_INT(mmi_spool_blocks_take(&b, rows, UINT32_MAX, UINT64_MAX), MM_EPROTO);
+        CHECK_INT(rows->count, to - FIRST);
+        check_rows(rows, FIRST);
+        mmi_spool_rows_unref(rows);
+    }
+}
+
 /* With the n-th allocation failing: what was taken is whole, and the rest is taken afterwards. */
 static void
 test_without_memory_nothing_is_lost(void)
@@ -223,6 +246,7 @@ main(void)
     RUN(test_no_octet_can_be_another);
     RUN(test_octets_that_are_cut_are_told);
     RUN(test_other_numbers_are_told);
+    RUN(test_octets_behind_the_last_are_told);
     RUN(test_batches_that_lie_are_told);
     RUN(test_without_memory_nothing_is_lost);
     return 0;

@@ -239,6 +239,40 @@ def test_waiting_before_it_is_finished_is_refused(kit: Kit) -> None:
             call()
 
 
+def test_it_says_how_many_were_told_and_that_nobody_was(
+    kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Receivers of a Push that began anew are on the way back: it cannot know of them."""
+    caplog.set_level("INFO", logger="meshmsg")
+    with kit.socket("Push", bind="tcp://127.0.0.1:0", **LEAST) as push:
+        push.finish()
+        assert push.wait_for_finished(timeout=WAIT_S) == 0
+        assert "nobody was there to be told" in caplog.text
+        with pytest.raises(mm.TimedOutError, match="0 of 1 peer told"):
+            push.wait_for_finished(1, timeout=0.01)
+        with kit.socket("Pull", connect=push.endpoint) as late:
+            assert push.wait_for_finished(1, timeout=WAIT_S) == 1
+            assert list(late) == []
+        caplog.clear()
+        assert push.wait_for_finished(timeout=WAIT_S) == 1
+        assert "nobody" not in caplog.text
+
+
+def test_what_it_waits_for_is_said(kit: Kit) -> None:
+    """Without a number: those that are here."""
+    with (
+        kit.socket("Push", bind="tcp://127.0.0.1:0", **LEAST) as push,
+        kit.socket("Pull", connect=push.endpoint, ack="manual") as pull,
+    ):
+        push.send(b"x", timeout=WAIT_S)
+        message = pull.recv(timeout=WAIT_S)
+        push.finish()
+        with pytest.raises(mm.TimedOutError, match="1 unacknowledged, 1 peer here not told"):
+            push.wait_for_finished(timeout=0.01)
+        message.ack()
+        assert push.wait_for_finished(timeout=WAIT_S) == 1
+
+
 def test_finishing_and_closing_at_once_still_tells(kit: Kit) -> None:
     """Where nothing is left to be acknowledged: closing writes what is to be said."""
     with kit.socket("Pull", bind=of_its_own()) as pull:

@@ -108,7 +108,7 @@ def test_by_hand_a_message_is_done_when_it_says_so(world: World, tmp_path: Path)
         sent(pub, 3, topics=1)
         first, second, _ = (a.recv(timeout=WAIT_S) for _ in range(3))
         assert isinstance(first, mm.LeasedMessage)
-        assert info(pub).unacked == 3
+        until(pub, lambda one: one.unacked == 3)  # known once all of it was written
         assert second.ack() is True
         assert until(pub, lambda one: one.acked == 1).floor == 0
         assert first.nack() is True

@@ -12,6 +12,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.cursored import saved
+from tests.support.disks import failing_disk
 from tests.support.feeding import World
 from tests.support.grouped import info, joined, member, until
 from tests.support.inloop import LoopThread
@@ -59,6 +60,35 @@ def test_who_hears_all_is_told_the_same_reason(world: World, tmp_path: Path) -> 
         assert [e.detail for e in pub.events() if e.kind is mm.EventKind.DROPPED] == [TOO_LARGE]
 
 
+def test_who_asks_for_a_replay_gets_none_of_it_either(world: World, tmp_path: Path) -> None:
+    """It is counted and told for each that would have had it; what is behind it comes."""
+    with publishing(world, tmp_path / "s", pub_message_size_max=100) as (spool, pub):
+        spool.append(b"x" * 101)
+        spool.append(b"y" * 100)
+        pub.send(b"small", timeout=WAIT_S)
+        with world.socket("Sub", connect=pub.endpoint, topics="", replay="earliest") as sub:
+            assert sub.recv(timeout=WAIT_S) == b"y" * 100
+            assert sub.recv(timeout=WAIT_S) == b"small"
+            with pytest.raises(mm.TimedOutError):
+                sub.recv(timeout=0.05)
+            assert pub.peers()[0].dropped_messages == 1
+        told(pub, TOO_LARGE)
+
+
+def test_it_is_not_retained_either(world: World, tmp_path: Path) -> None:
+    """What was sent by another one, with a higher limit; nor is one of too many frames."""
+    with publishing(world, tmp_path / "s") as (_, pub):
+        pub.send(b"x" * 200, topic="size")
+        pub.send_frames([b"1", b"2", b"3"], topic="frames")
+        pub.send(b"small", topic="fine")
+    limits = {"pub_message_size_max": 100, "pub_frames_max": 3}
+    with publishing(world, tmp_path / "s", pub_retain="last", **limits) as (_, pub):
+        assert pub.retained("size", timeout=WAIT_S) is None
+        assert pub.retained("frames", timeout=WAIT_S) is None
+        assert pub.retained("fine", timeout=WAIT_S) == b"small"
+        told(pub, TOO_LARGE)
+
+
 @pytest.mark.parametrize("durability", ["os", "buffered"])
 def test_where_a_new_group_begins_is_on_the_disk_as_it_is_there(
     world: World, tmp_path: Path, durability: str
@@ -73,3 +103,17 @@ def test_where_a_new_group_begins_is_on_the_disk_as_it_is_there(
             joined(pub, 1)
             assert info(pub).floor == 5
             assert saved(tmp_path / "s/cursors/group.w")[1] == 5
+
+
+def test_a_disk_that_fails_leaves_groups_where_they_were(world: World, tmp_path: Path) -> None:
+    """The one that was to be moved; and none is made by half."""
+    with publishing(world, tmp_path / "s") as (_, pub):
+        pub.send_many([b"x"] * 5)
+        pub.seek_group("w", 4)
+        with failing_disk():
+            for name in ("w", "new"):
+                with pytest.raises(mm.SpoolError):
+                    pub.seek_group(name, 2)
+        assert [(one.name, one.floor) for one in pub.groups()] == [("w", 3)]
+        pub.seek_group("w", 2)
+        assert (info(pub).floor, info(pub).lag) == (1, 4)

@@ -30,6 +30,10 @@ SAYS: dict[str, dict[str, list[str]]] = {
         ],
         "6. The last value": ["as it comes: ['18', '21']"],
         "7. Readers elsewhere": ["can be read: 1 to 1000", "read: 400"],
+        "8. What no member can do": [
+            "nonsense: attempts, 3 times, by billing",
+            "again: order.new nonsense",
+        ],
     },
     "coming-from-kafka.md": {"A consumer, and its group": ["consumed up to: 6"]},
 }

@@ -176,6 +176,7 @@ def test_a_full_queue_is_still_told_as_such(kit: Kit) -> None:
 def test_what_a_wait_for_the_end_waits_for_is_told(kit: Kit, way: str) -> None:
     """How many, and when the next of them goes."""
     with kit.socket("Push", **LEAST) as push, mm.Pull(connect=push.endpoint, ack="manual") as pull:
+        push.wait_for_peers(timeout=WAIT_S)
         if way == "sent":
             push.send(b"x", delay=FAR_S)
         else:
@@ -185,7 +186,7 @@ def test_what_a_wait_for_the_end_waits_for_is_told(kit: Kit, way: str) -> None:
             words = refused(lambda timeout=timeout: push.wait_for_finished(timeout=timeout))
             assert re.match(
                 r"not finished: 0 queued, 0 unacknowledged and 1 to go later \(in 3,\d{3}\.\d s\), "
-                rf"not told {span} \(Push",
+                rf"1 peer here not told {span} \(Push",
                 words,
             )
 

@@ -337,6 +337,25 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("most", [7, 50, 1000])
+@pytest.mark.parametrize("more", [b"\0", bytes(100), None])
+def test_octets_behind_what_was_asked_for_are_refused(
+    answered: dict[str, Any], more: bytes | None, most: int
+) -> None:
+    """Whatever they are: batches again, or none; the messages before them are given."""
+    asking = Asking("there", None, None)
+    reading = range_of(asking, 1, 51, max_messages=most, max_bytes=2**20, gaps=False, epoch=None)
+    request = reading.request()
+    assert request is not None
+    blocks = answered["octets"][form.ANSWER_HEAD :]
+    octets = answered["octets"] + (blocks if more is None else more)
+    came: list[Any] = []
+    with pytest.raises(mm.PeerError, match="octets behind message 50, its last one"):
+        for batch in reading.batches(asking.answer(request, octets), octets):
+            came += batch.messages
+    assert came == answered["messages"]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(data=st.data())
 def test_an_answer_that_was_changed_on_its_way_is_told(

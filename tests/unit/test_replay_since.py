@@ -6,7 +6,6 @@ Not here: which heads are read to find that out (tests/c/test_spool_compact_shar
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ from tests.support.feeding import World
 from tests.support.inloop import LoopThread
 from tests.support.pairs import WAIT_S
 from tests.support.replayed import numbers, publishing, put
-from tests.support.spoolcodec import BATCH, HEAD, crc32c
+from tests.support.spoolaged import aged
+from tests.support.spoolcodec import BATCH, HEAD
 from tests.support.spooled import segments, turn_bit
 
 HOUR_US = 3_600_000_000
@@ -31,23 +31,6 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     yield World(thread)
     if thread is not None:
         thread.close()
-
-
-def aged(file: Path, time_us: int) -> None:
-    """Make a segment, and all of its batches, as old as that (docs/spool-format.md)."""
-    data = bytearray(file.read_bytes())
-    struct.pack_into("<Q", data, 48, time_us)
-    chain = crc32c(bytes(data[:60]))
-    struct.pack_into("<I", data, 60, chain)
-    salt, at = bytes(data[40:48]), HEAD
-    while data[at : at + 4] == b"MMB1":
-        (size,) = struct.unpack_from("<I", data, at + 8)
-        struct.pack_into("<Q", data, at + 32, time_us)
-        struct.pack_into("<I", data, at + 48, chain)
-        chain = crc32c(salt + bytes(data[at + 8 : at + BATCH]))
-        struct.pack_into("<I", data, at + 4, chain)
-        at += (BATCH + size + 7) // 8 * 8
-    file.write_bytes(data)
 
 
 def test_what_is_too_old_is_not_read(world: World, tmp_path: Path) -> None:

@@ -229,6 +229,48 @@ def test_behind_the_last_number_nothing_is_numbered_and_others_are_asked_as_ever
         assert second.frame()[1] == replay(EARLIEST, 0, (PRODUCER, MOST))[2:]
 
 
+@contextmanager
+def another(sub: mm.Sub) -> Iterator[RawPeer]:
+    """One more publisher that a Sub connects to, behind its greeting."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(WAIT_S)
+        sub.connect(f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        _open.append(RawPeer.of(server.accept()[0]))
+        yield _open[-1].shake(b"PUB", FEATURES)
+
+
+def asked(peer: RawPeer) -> bytes:
+    """Return what it was asked for."""
+    return bytes(peer.frame()[1])
+
+
+def test_who_says_it_is_another_moves_no_place_of_that_one() -> None:
+    """As long as that one is there: where it goes on is what it said."""
+    with publisher() as (peer, sub), another(sub) as liar:
+        peer.send(COUNTED + ref.command(*at(10)) + ref.message(b"t", b"x"))
+        assert sub.recv(timeout=WAIT_S).seq == (7, 10)
+        for number in (1000, 2000):
+            liar.send(COUNTED + ref.command(*at(number)) + ref.message(b"t", b"y"))
+            assert sub.recv(timeout=WAIT_S).seq == (7, number)
+        with another(sub) as third:
+            assert asked(third) == replay(EARLIEST, 0, (PRODUCER, 11))[2:]
+
+
+def test_a_publisher_that_moved_goes_on_where_it_was() -> None:
+    """At another endpoint, once its connection is gone."""
+    with publisher() as (peer, sub):
+        peer.send(COUNTED + ref.command(*at(10)) + ref.message(b"t", b"x"))
+        assert sub.recv(timeout=WAIT_S).seq == (7, 10)
+        peer.socket.close()
+        wait_until(lambda: sub.peers() == [])
+        with another(sub) as moved:
+            assert asked(moved) == replay(EARLIEST, 0, (PRODUCER, 11))[2:]
+            moved.send(COUNTED + ref.command(*at(11)) + ref.message(b"t", b"x"))
+            assert sub.recv(timeout=WAIT_S).seq == (7, 11)
+            with another(sub) as third:
+                assert asked(third) == replay(EARLIEST, 0, (PRODUCER, 12))[2:]
+
+
 LIES = {
     "AT before COUNT": ref.command(*at(1)),
     "AT 0": COUNTED + ref.command(*at(0)),

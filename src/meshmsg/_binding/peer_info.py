@@ -75,6 +75,8 @@ class PeerInfo(Record):
         certificate: What it showed as its own, over TLS: X.509 in DER; b"" if none.
         uid: Over ipc: the number of the user at the other side, as the system knows it, when it
             connected or began to listen. None over other transports.
+        group: Of a Pub: the group that this Sub is a member of. Of a Sub with `group=`: its own, at
+            a publisher that keeps groups. "" otherwise.
     """
 
     id: int
@@ -112,6 +114,7 @@ class PeerInfo(Record):
     tls_version: str = ""
     cipher: str = ""
     certificate: bytes = b""
+    group: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as what JSON has.
@@ -184,4 +187,5 @@ def peer_of(raw: Any, metadata: bytes = b"", certificate: bytes = b"") -> PeerIn
         tls_version=text(raw.tls_version),
         cipher=text(raw.cipher),
         certificate=certificate,
+        group=text(raw.group),
     )

@@ -56,8 +56,8 @@ class EventKind(IntEnum):
             `require="acks"` refuses it.
         PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
             none; told once a connection.
-        DEAD_LETTER: A message will not be delivered, and goes where `dead_letter` of Push says;
-            told when none waited before.
+        DEAD_LETTER: A message will not be delivered, and goes where `dead_letter` of Push, or of
+            Pub, says; told when none waited before.
         ACK_TIMEOUT: A peer had messages for longer than `ack_timeout` of Push, or of Pub, without
             acknowledging them; `count` of them go to others.
         SPOOL_STOPPED: A Push with a `spool` reads on no further: the next messages there are

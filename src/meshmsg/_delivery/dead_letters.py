@@ -1,4 +1,4 @@
-"""Dead letters: messages that a Push accepted and will not deliver, and where they go.
+"""Dead letters: messages that a Push, or a group of a Pub, will not deliver, and where they go.
 
 Not here: which those are (csrc/queue/backlog.c), the thread that hands them out
 (_events/outlet.py). Law: each is given out once; whatever becomes of it there, is its receiver's.
@@ -15,7 +15,7 @@ from contextlib import suppress
 from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol
 
-from meshmsg._binding.core import Slot, address_of, borrow, error_for, give_back, lib, native
+from meshmsg._binding.core import Slot, address_of, borrow, error_for, ffi, give_back, lib, native
 from meshmsg._binding.data import pack_frames
 from meshmsg._binding.errors import SpoolFullError, TimedOutError, UsageError, WouldBlockError
 from meshmsg._binding.message import FullMessage, message_class
@@ -28,7 +28,9 @@ from meshmsg._spool.puts import Frames
 from meshmsg._spool.spool import Spool
 
 DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
-"""Headers of a dead letter that was sent on: why, after how many attempts, and its `seq`."""
+DEAD_GROUP = "x-dead-group"
+"""Headers of a dead letter that was sent on: why, after how many attempts, its `seq`, and of a Pub
+which group did not do it."""
 ATTEMPTS_MAX = 2**31 - 1
 """The highest `max_attempts`."""
 
@@ -40,7 +42,11 @@ class DeadLetter(FullMessage):
         reason: "attempts": it was handed out `max_attempts` times, and each time its receiver was
             lost, gave it back or had it for longer than `ack_timeout`. "expired": its `ttl` was
             over while it waited to be handed out.
+        topic: Of a Pub, as its subscribers know it.
     """
+
+    _of: tuple[int, str] | None = None
+    """The socket that knows when it is done, and the group that has it, "" of a Push."""
 
     @property
     def reason(self) -> Literal["attempts", "expired"]:
@@ -53,11 +59,16 @@ class DeadLetter(FullMessage):
         """How often it was handed to somebody who did not acknowledge it."""
         return self._lease[4] - 1 if self.seq is not None and self._lease is not None else 0
 
-    def _is_out(self, handle: int) -> None:
+    @property
+    def group(self) -> str | None:
+        """Which group of a Pub did not do it; other groups may have. None: it is of a Push."""
+        return (self._of and self._of[1]) or None
+
+    def _is_out(self) -> None:
         """Somebody has it: where a spool kept its message, it is done."""
         lease = self._lease
-        if lease is not None and lease[3]:
-            lib.mm_dead_done(handle, lease[3], lease[1])
+        if lease is not None and lease[3] and self._of is not None:
+            lib.mm_dead_done(self._of[0], lease[3], lease[1])
 
     @property
     def seq(self) -> tuple[int, int] | None:
@@ -67,6 +78,7 @@ class DeadLetter(FullMessage):
 
 
 _FORM: Any = native.form(message_class, DeadLetter, "lease")
+_OF_GROUP: Any = native.form(message_class, DeadLetter, "numbered")
 
 
 class Sends(Protocol):
@@ -83,14 +95,19 @@ DeadLetters = Literal["keep"] | Callable[[DeadLetter], object] | Sends | Spool
 def _next_dead(handle: int, *, closed_raises: bool = False) -> list[DeadLetter]:
     """Take the next one, if there is one."""
     slot: Slot = borrow()
+    origin = ffi.new("mm_dead_from *")
     try:
-        rc = int(lib.mm_recv_dead(handle, slot.batch))
+        rc = int(lib.mm_recv_dead(handle, slot.batch, origin))
         if rc == lib.MM_EAGAIN or (rc == lib.MM_ECLOSED and not closed_raises):
             return []
         if rc < 0:
             raise error_for(rc, "taking dead letters")
-        found: list[DeadLetter] = _FORM.unpack(address_of(slot.batch))
+        group = ffi.string(origin.group).decode()
+        form = _OF_GROUP if group else _FORM
+        found: list[DeadLetter] = form.unpack(address_of(slot.batch))
         slot.drop()
+        for letter in found:
+            letter._of = int(origin.socket), group
         return found
     finally:
         give_back(slot)
@@ -104,7 +121,7 @@ def take_dead_letters(handle: int, most: int | None) -> list[DeadLetter]:
         if not letters:
             break
         for letter in letters:
-            letter._is_out(handle)
+            letter._is_out()
         found += letters
     return found
 
@@ -123,11 +140,19 @@ def check_most(most: int | None) -> None:
         raise UsageError(f"most is {most!r}; it is a whole number from 1 on, or None")
 
 
-def dead_letter_flags(dead_letter: object) -> int:
-    """Return the option bits of a Push; refuses what dead letters cannot go to."""
+def dead_letter_flags(dead_letter: object, spool: object = None) -> int:
+    """Return the option bits of a socket; refuses what its dead letters cannot go to.
+
+    `spool`: its own, of threads or of asyncio.
+    """
     if dead_letter is None:
         return 0
     if isinstance(dead_letter, Spool):
+        if dead_letter is getattr(spool, "_spool", spool):
+            raise UsageError(
+                "dead_letter is its own spool, from which each letter would go out again; give "
+                "another one"
+            )
         dead_letter.info()  # refuses one that is closed
     elif isinstance(dead_letter, SocketBase):
         _check_socket(dead_letter)
@@ -238,7 +263,7 @@ class Undertaker:
             except IndexError:
                 return False
             if self._given(letter, catches):
-                letter._is_out(handle)
+                letter._is_out()
             else:
                 self._left.appendleft(letter)
                 if not self._closed:
@@ -267,6 +292,8 @@ def _history(letter: DeadLetter) -> dict[str, str]:
     history = {DEAD_REASON: letter.reason, DEAD_ATTEMPTS: str(letter.attempt)}
     if letter.seq is not None:
         history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
+    if letter.group is not None:
+        history[DEAD_GROUP] = letter.group
     return history
 
 

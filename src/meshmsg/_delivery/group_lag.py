@@ -19,6 +19,12 @@ _OPEN_FIRST = 64
 """Open cursors that there is room for at first."""
 
 
+def is_group(cursor: str) -> bool:
+    """Whether a cursor is the place of a group: behind the prefix a name needs a letter, at least;
+    which letters and how many is the same of both."""
+    return len(cursor) > len(PREFIX) and cursor.startswith(PREFIX)
+
+
 class GroupLag:
     """The lag of each group of a spool, as far as it is known without the disk."""
 
@@ -70,4 +76,4 @@ def _of_open(spool: Spool) -> dict[str, int]:
             break
         room = count
     named = ((str(ffi.string(one.name).decode()), int(one.left)) for one in out[0:count])
-    return {name[len(PREFIX) :]: left for name, left in named if name.startswith(PREFIX)}
+    return {name[len(PREFIX) :]: left for name, left in named if is_group(name)}

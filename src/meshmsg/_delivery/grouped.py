@@ -7,13 +7,15 @@ Not here: what a group does (csrc/role/group.c, csrc/api/groups.c), waiting
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
-from meshmsg._delivery.group_lag import PREFIX
+from meshmsg._delivery.group_lag import PREFIX, is_group
 from meshmsg._delivery.leases import Ack
+from meshmsg._delivery.replaying import since_of
 from meshmsg._socket.base import SocketBase
 from meshmsg._spool.cursor import (
     SpoolCursorInfo,
@@ -32,6 +34,10 @@ NAME_MAX: int = lib.MM_GROUP_NAME_MAX
 """Characters of the name of a group."""
 GROUPS_MAX: int = lib.MM_GROUPS_MAX
 """Groups at a Pub."""
+GroupStart = Start | str
+"""Where a group may be told to go on: also "since:5m"."""
+_US, _US_PER_MS = 1_000_000, 1000
+"""Microseconds in a second, and in a millisecond."""
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
@@ -52,6 +58,7 @@ class GroupInfo:
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
             `max_attempts` times.
+        dead: Messages that are dead letters instead, of either cause (`dead_letter` of the Pub).
         refused: Messages that no member gets, as this Pub sends no such: they are over its
             `message_size_max` or `frames_max`. In the spool they are there.
     """
@@ -68,6 +75,7 @@ class GroupInfo:
     harmed: int
     expired: int
     attempts: int
+    dead: int
     refused: int
 
 
@@ -160,7 +168,7 @@ def places_of(spool: Spool) -> dict[str, SpoolCursorInfo]:
     return {
         name[len(PREFIX) :]: info
         for name in names_of(spool, lib.mm_spool_cursor_names)
-        if name.startswith(PREFIX) and (info := _looked(spool, name)) is not None
+        if is_group(name) and (info := _looked(spool, name)) is not None
     }
 
 
@@ -186,16 +194,37 @@ def groups_of(published: Published) -> list[GroupInfo]:
     return found
 
 
-def check_start(start: object) -> int:
-    """Return where a group is to begin, as the core has it."""
-    return start_of(start)
+def check_start(start: object) -> None:
+    """Refuse what says nothing of where a group is to begin."""
+    if since_of(start) is not None:
+        return
+    if isinstance(start, str) and start not in ("earliest", "latest"):
+        raise UsageError(
+            f"start is {start!r}; it is 'earliest', 'latest', a number, or 'since:' and a time, as "
+            "'since:5m' (s, m, h, d)"
+        )
+    start_of(start)
 
 
-def move_group(published: Published, name: str, start: Start) -> None:
+def _young(spool: Spool, since_ms: int) -> int:
+    """Return the number of the first message that was put in the last so many milliseconds."""
+    out = ffi.new("uint64_t *")
+    from_us = max(int(time.time() * _US) - since_ms * _US_PER_MS, 0)
+    with spool._in_use() as pointer:
+        rc = int(lib.mm_spool_since(pointer, from_us, out))
+    spool._raise_for(rc, "looking for a time in it")
+    return int(out[0])
+
+
+def move_group(published: Published, name: str, start: GroupStart) -> None:
     """Have a group go on elsewhere; waits for the disk."""
     spool = published.spool
-    seq = check_start(start)
+    since = since_of(start)
+    seq = _young(spool, since) if since is not None else start_of(start)
     rc = published.feed.seek_group(name, seq)
+    while since is not None and rc == lib.MM_ENOENT:  # it was removed since it was found
+        seq = _young(spool, since)
+        rc = published.feed.seek_group(name, seq)
     doing = f"moving the group {name!r}"
     if rc == lib.MM_ENOENT:
         raise trimmed(spool, seq)

@@ -45,6 +45,17 @@ def replay_of(replay: object) -> tuple[int, int] | None:
     return kind, value
 
 
+def since_of(start: object) -> int | None:
+    """Return the milliseconds of "since:5m" and such; None: it is none of those."""
+    found = (
+        re.fullmatch(r"since:([0-9]{1,19})([smhd])", start, re.ASCII)
+        if isinstance(start, str)
+        else None
+    )
+    ms = int(found[1]) * _SPAN_MS[found[2]] if found is not None else 0
+    return ms if 1 <= ms <= U64_MAX else None
+
+
 def ask_replay(socket: SocketBase, wanted: tuple[int, int]) -> None:
     """Have a Sub without an endpoint ask its publishers for that."""
     socket._check(lib.mm_sub_replay(socket._handle, *wanted), "asking for a replay")

@@ -184,7 +184,7 @@ class Outlet:
         self._due_again = False
         self._give_in_loop()
 
-    def _finish_dead(self) -> None:
+    def finish_dead(self) -> None:
         """Take dead letters out of a socket that is about to be closed, and give them."""
         if self.on_dead is None:
             return
@@ -203,7 +203,7 @@ class Outlet:
 
     def finish(self) -> None:
         """The socket is about to be closed: keep what it remembers, and was not told yet."""
-        self._finish_dead()
+        self.finish_dead()
         lib.mm_socket_events(self.handle, 1, ffi.NULL, 0, ffi.new("uint64_t *"))  # drops are told
         code, found, _ = read_events(self.handle, 1 if self.is_heard() else self._log_seq)
         self._last = found if code == 0 else self._last

@@ -338,12 +338,14 @@ class Range:
             raise MemoryError("no memory for a range of a spool")
         blocks = ffi.gc(blocks, lib.mm_spool_blocks_free)
         out: Any = ffi.new("mm_spool_rows **")
-        while seq < to:
+        while True:
             rc = int(lib.mm_spool_blocks_rows(blocks, self._max_messages, self._max_bytes, out))
             if rc == lib.MM_ENOMEM:
                 raise MemoryError("no memory for a batch of a spool")
             if rc == 0:
-                break  # compaction removed the rest
+                break  # all of it; or compaction removed the rest
+            if rc != 1 and seq >= to:
+                raise self._asking.strange(f"it gave octets behind message {to - 1}, its last one")
             if rc != 1:
                 raise self._asking.strange(f"what it gave for message {seq} is not that")
             batch = SpoolBatch(out[0], gone, seq=seq)

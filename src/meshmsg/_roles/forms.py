@@ -21,13 +21,9 @@ from meshmsg._binding.data import (
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.message import ROUTED, Message
 from meshmsg._delivery.dead_letters import (
-    DeadLetter,
     DeadLetters,
     check_attempts,
-    check_most,
-    count_dead_letters,
     dead_letter_flags,
-    take_dead_letters,
     undertaker,
 )
 from meshmsg._delivery.leases import (
@@ -48,13 +44,14 @@ from meshmsg._delivery.pushing import (
 )
 from meshmsg._delivery.spooled import AnySpool, Spooled, check_spool
 from meshmsg._hints.plural import counted, plural
+from meshmsg._roles.letters import dead_letters, untaken
 from meshmsg._roles.stopping import finish, stop_receiving
 from meshmsg._socket.causes import about
 from meshmsg._socket.endpoints import note_connected
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions, check_flag, check_identity
-from meshmsg._socket.peers import first_peers, peer_count
+from meshmsg._socket.peers import first_peers
 from meshmsg._socket.protection import guard
 
 if TYPE_CHECKING:
@@ -111,6 +108,8 @@ class PushForm(Inbox[Message]):
     _does = "it sends: send, send_many, send_frames"
     _sends = True
     finish = finish
+    dead_letters = dead_letters
+    _untaken = untaken
 
     def __init__(
         self,
@@ -137,13 +136,13 @@ class PushForm(Inbox[Message]):
         check_acked(flags, max_attempts=max_attempts, ack_timeout=ack_timeout, levels=priorities)
         if check_priorities(priorities) > 1 and routing == "hash":
             raise UsageError('priorities are not for routing="hash": a key keeps its order')
-        self._keeps_dead: bool = dead_letter == "keep"
+        self._keeps_dead = dead_letter == "keep"
         self._open(
             options,
             engine,
             bind,
             connect,
-            flags=flags | dead_letter_flags(dead_letter) | routing_flags(routing),
+            flags=flags | dead_letter_flags(dead_letter, spool) | routing_flags(routing),
             numbers={
                 "max_attempts": check_attempts(max_attempts),
                 "ack_timeout_ms": check_ack_timeout(ack_timeout),
@@ -173,13 +172,6 @@ class PushForm(Inbox[Message]):
             if self._spooled is not None:
                 self._spooled.close()
 
-    def _untaken(self) -> str:
-        count = count_dead_letters(self._handle) if self._keeps_dead else 0
-        if not count:
-            return ""
-        name, were = type(self).__name__, plural(count, "was", "were")
-        return f"{name} closed: {counted(count, 'dead letter')} {were} not taken"
-
     def _unsettled(self) -> str:
         if self._spooled is not None or not self._opts.flags & lib.MM_OPT_AT_LEAST_ONCE:
             return ""
@@ -192,30 +184,6 @@ class PushForm(Inbox[Message]):
             f"{plural(count, 'is', 'are')} with receivers and not acknowledged; whether they are "
             "done nobody will know (drain)"
         )
-
-    def dead_letters(self, most: int | None = None) -> list[DeadLetter]:
-        """Take the dead letters that wait, the oldest first (`dead_letter="keep"`).
-
-        Never blocks. Thread-safe: yes; each is given to one caller.
-
-        Args:
-            most: How many at most, from 1 on; None: all.
-
-        Returns:
-            What there is, maybe nothing. The event DEAD_LETTER says that there is something.
-
-        Raises:
-            UsageError: Dead letters are not kept, but go to a function or socket, or are dropped.
-            ClosedError: The socket was closed; what nobody took was dropped, and the log says so.
-        """
-        check_most(most)
-        if not self._keeps_dead:
-            self._check(peer_count(self._handle), "taking dead letters")
-            raise UsageError('dead_letters() is for a Push with dead_letter="keep"')
-        try:
-            return take_dead_letters(self._handle, most)
-        except MeshError as error:
-            raise self._error(error.code, "taking dead letters") from None
 
 
 class PullForm(Inbox[Message]):

@@ -7,6 +7,7 @@ Not here: receiving itself (_sync/receiving.py, aio), waiting until peers were t
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,6 +16,7 @@ from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._binding.record import Record
 from meshmsg._binding.snapshots import text
 from meshmsg._delivery.later import Later, later_of
+from meshmsg._events.log_records import give, record_of
 from meshmsg._hints.plural import counted
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.causes import What, about, listed
@@ -192,10 +194,25 @@ def unfinished(self: SocketBase, count: int) -> What:
             *_later(later_of(self._handle)),
         ]
         left = f"{', '.join(parts[:-1])} and {parts[-1]}"
-        told = f"{stats.finished_peers} of {counted(count, 'peer')} told" if count else "not told"
+        due = sum(one.meshmsg and not one.finished for one in self.peers())
+        here = f"{counted(due, 'peer')} here not told" if due else "nobody here to be told"
+        told = f"{stats.finished_peers} of {counted(count, 'peer')} told" if count else here
         return f"not finished: {left}, {told}"
 
     return words
+
+
+def told_of_end(self: SocketBase, count: int) -> int:
+    """Return how many peers were told that there is no more; nobody, though nobody asked for a
+    number, is worth a word: who is on the way back is not known here."""
+    told = int(self.stats().finished_peers)
+    if not told and not count:
+        words = (
+            f"{about(self)} is finished, and nobody was there to be told: who comes while it is "
+            "open will be; wait_for_finished(count) waits for so many"
+        )
+        give(record_of(logging.INFO, words))
+    return told
 
 
 def check_finished(self: SocketBase, code: int) -> int:

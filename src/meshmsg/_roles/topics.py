@@ -17,13 +17,19 @@ from meshmsg._binding.data import (
 )
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import NUMBERED, TOPICAL, Message
-from meshmsg._delivery.dead_letters import check_attempts
+from meshmsg._delivery.dead_letters import (
+    DeadLetters,
+    check_attempts,
+    dead_letter_flags,
+    undertaker,
+)
 from meshmsg._delivery.grouped import check_member, join_group, places_of
 from meshmsg._delivery.leases import Ack, ack_flags, check_prefetch, leased_form
 from meshmsg._delivery.pushing import check_ack_timeout
 from meshmsg._delivery.replaying import ask_replay, replay_of
 from meshmsg._delivery.retaining import Retain, retain_flags, retain_numbers
 from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub, spool_of
+from meshmsg._roles.letters import dead_letters, untaken
 from meshmsg._roles.stopping import stop_receiving
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
@@ -171,11 +177,16 @@ class PubForm(Inbox[Message]):
             kept: `unretained_messages` counts it, and the event NOT_RETAINED tells. None: 65,536.
         retain_bytes_max: The same in bytes, as `retained_bytes` has them; what is too large leaves
             its topic without one. None: 64 MiB.
-        max_attempts: Of its groups: how often a message is handed out before it is dropped, and
-            counted (`groups`); None: no limit. A member that closes in order does not count.
+        max_attempts: Of its groups: how often a message is handed out before it is a dead letter;
+            None: no limit. A member that closes in order does not count.
         ack_timeout: Of its groups: seconds that a member may have a message without acknowledging
             it, or saying that it works on it (`message.extend()`); then it goes to another one,
             which counts as an attempt. None: as long as its connection lives.
+        dead_letter: Of its groups: where messages go that their members will not be given: handed
+            out `max_attempts` times, or expired (`ttl=`). As of a Push: a function of a
+            `DeadLetter`, a socket of threads, a `Spool`, or "keep" for `dead_letters()`. The group
+            goes on behind such a message, which is done once somebody has its letter. None: it is
+            dropped, and counted (`groups`).
     """
 
     _role: ClassVar[int] = lib.MM_PUB
@@ -183,6 +194,8 @@ class PubForm(Inbox[Message]):
     _quiet_to = "sub"
     _sends = True
     subscribers = subscribers
+    dead_letters = dead_letters
+    _untaken = untaken
 
     def __init__(
         self,
@@ -195,6 +208,7 @@ class PubForm(Inbox[Message]):
         retain_bytes_max: int | None = None,
         max_attempts: int | None = None,
         ack_timeout: float | None = None,
+        dead_letter: DeadLetters | None = None,
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
@@ -205,14 +219,18 @@ class PubForm(Inbox[Message]):
             "max_attempts": check_attempts(max_attempts),
             "ack_timeout_ms": check_ack_timeout(ack_timeout),
         }
-        if spool is None and any(numbers.values()):
+        if spool is None and (any(numbers.values()) or dead_letter is not None):
             raise UsageError(
-                "max_attempts and ack_timeout are for the groups of a Pub, which has a spool="
+                "max_attempts, ack_timeout and dead_letter are for the groups of a Pub, which has "
+                "a spool="
             )
         self._spool_given = spool
         flags = retain_flags(retain)
         numbers |= retain_numbers(flags, retain_topics_max, retain_bytes_max)
-        self._open(options, engine, bind, connect, flags=flags, numbers=numbers)
+        flags |= dead_letter_flags(dead_letter, spool)
+        self._keeps_dead = dead_letter == "keep"
+        dead = undertaker(type(self).__name__, dead_letter, engine)
+        self._open(options, engine, bind, connect, flags=flags, numbers=numbers, on_dead=dead)
 
     def _opened(self) -> None:
         super()._opened()
@@ -234,9 +252,12 @@ class PubForm(Inbox[Message]):
 
         Thread-safe: yes. Closing twice is harmless.
         """
-        if self._spooled is not None:
-            self._spooled.close()
-        super().close()
+        try:
+            if self._spooled is not None:
+                self._outlet.finish_dead()  # first: who has a letter is told to the spool
+                self._spooled.close()
+        finally:
+            super().close()
 
 
 class XPubForm(Inbox[Message]):

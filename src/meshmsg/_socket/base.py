@@ -223,6 +223,9 @@ class SocketBase(NativeSocket, metaclass=Listed):
         """Drop what was received and not taken; tell how many messages."""
         return 0
 
+    _keeps_dead: bool = False
+    """Whether it keeps dead letters until somebody takes them."""
+
     def _untaken(self) -> str:
         """Say what else is dropped as the socket is closed, and was worth more: a warning."""
         return ""

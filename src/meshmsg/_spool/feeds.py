@@ -24,6 +24,7 @@ _GROUP_COUNTS = (
     "harmed",
     "expired",
     "attempts",
+    "dead",
     "refused",
 )
 

@@ -29,7 +29,7 @@ from meshmsg._delivery.run_receipts import ReceiptsForm, tell_receipts
 from meshmsg._hints.wrong_role import bodies_only
 from meshmsg._roles.arrays import array_error, arrays_in, length_of
 from meshmsg._roles.drain_report import DrainReport, drain_of
-from meshmsg._roles.stopping import check_finished, unfinished
+from meshmsg._roles.stopping import check_finished, told_of_end, unfinished
 from meshmsg._roles.unsent import Taken, no_room_after, tell_unsent
 from meshmsg._socket.causes import What, about
 from meshmsg._socket.options import check_count
@@ -383,15 +383,23 @@ def drain(self: Socket[Any], *, timeout: float | None = None) -> DrainReport:
 
 
 @verb
-def wait_for_finished(self: Socket[Any], count: int = 0, *, timeout: float | None = None) -> None:
+def wait_for_finished(self: Socket[Any], count: int = 0, *, timeout: float | None = None) -> int:
     """Wait until all that was sent is done, and the peers were told that there is no more.
+
+    It waits for the peers that are connected, and for as many as `count` says. A Push that has just
+    begun does not know who is on the way back to it: receivers that lost it before come seconds
+    later, and if it is closed by then they are not told, and wait on. So give a `count`, or keep it
+    open.
 
     Thread-safe: yes.
 
     Args:
         count: How many peers are to have been told, at least; those that are gone since count, too,
-            and those that cannot be told (pyzmq, NNG) do not.
+            and those that cannot be told (pyzmq, NNG) do not. 0: those that are here.
         timeout: Seconds to wait; None waits for ever, 0 only looks.
+
+    Returns:
+        How many peers were told so far; 0: nobody was here.
 
     Raises:
         UsageError: `finish` was not called.
@@ -407,3 +415,4 @@ def wait_for_finished(self: Socket[Any], count: int = 0, *, timeout: float | Non
         timeout,
         unfinished(self, count),
     )
+    return told_of_end(self, count)

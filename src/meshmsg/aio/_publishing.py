@@ -16,6 +16,7 @@ from meshmsg._binding.message import Message
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.grouped import (
     GroupInfo,
+    GroupStart,
     check_start,
     drop_group,
     group_name,
@@ -28,7 +29,6 @@ from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import shown, subscribers_of
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
-from meshmsg._spool.cursor import Start
 from meshmsg.aio._loop import DRAINED, PEERS
 from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
@@ -236,7 +236,7 @@ async def groups(self: Socket[Any]) -> list[GroupInfo]:
 
 
 @verb
-async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
+async def seek_group(self: Socket[Any], name: str, start: GroupStart) -> None:
     """Have a group that nobody is in go on elsewhere; one that is not there is made.
 
     Thread-safe: yes. Cancel-safe: yes; it may go on, and be moved.
@@ -244,7 +244,8 @@ async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
     Args:
         name: The group's.
         start: "earliest": with the first message that is there; "latest": with what is published
-            from now on; or the number of a message.
+            from now on; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock
+            of this machine; or the number of a message.
 
     Raises:
         UsageError, SpoolError, ClosedError, TypeError: As `meshmsg.Pub.seek_group`.
