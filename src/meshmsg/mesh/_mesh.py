@@ -160,8 +160,13 @@ class MeshForm:
 
     @property
     def endpoint(self) -> str:
-        """Where the mesh port is bound, with the port that was chosen: a seed for others."""
-        return self._driver.link.address
+        """Where others reach the mesh port: a seed for them. Thread-safe: yes.
+
+        The first address of `advertise=`, or where it is bound. Of a port that is bound to all
+        addresses it is the one that most peers see this node at. Until anybody has seen it, it is
+        the IP that this machine sends from, or loopback if it has no route to the outside.
+        """
+        return self._driver.place.endpoint
 
     @property
     def closed(self) -> bool:
