@@ -29,7 +29,7 @@ from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
 from meshmsg.mesh._finding.asking import seeds_of
 from meshmsg.mesh._finding.dns import INSTALL
-from meshmsg.mesh._finding.seeds import Seed
+from meshmsg.mesh._finding.seeds import Node, Seed
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
@@ -130,6 +130,9 @@ class MeshForm:
                 host=here(),
                 zone=zone,
             )
+            path = "" if self.security is None else self.security._files.paths[0]
+            for seed in asked:
+                seed._joins(Node(cluster, path, lambda: place.endpoint))
             self._driver = driver = Driver(core, place, time.monotonic)
         except MalformedError as error:
             link.router.close()
