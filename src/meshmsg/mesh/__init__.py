@@ -19,6 +19,7 @@ from meshmsg.mesh._finding.seeds import Callback as Callback
 from meshmsg.mesh._finding.seeds import Seed as Seed
 from meshmsg.mesh._finding.seeds import SharedDir as SharedDir
 from meshmsg.mesh._finding.seeds import Static as Static
+from meshmsg.mesh._finding.spark import SparkSeeds as SparkSeeds
 from meshmsg.mesh._sync import Mesh as Mesh
 from meshmsg.mesh._watch import Watch as Watch
 
@@ -37,6 +38,7 @@ __all__ = [
     "SeedInfo",
     "Service",
     "SharedDir",
+    "SparkSeeds",
     "State",
     "Static",
     "Watch",
