@@ -52,6 +52,15 @@ def joins(size: int, seeds: int) -> Iterator[str]:
         yield line(f"{size} start at once: {what}", target, values, unit)
 
 
+def kills(size: int, seeds: int) -> Iterator[str]:
+    """Of a process that is killed: both lines are of the same runs."""
+    ran = [scenes.kill(size, seed) for seed in range(seeds)]
+    connected, everyone = [one for one, _ in ran], [two for _, two in ran]
+    target = f"<= {targets.KILL_CONNECTED} s"
+    yield line(f"kill known by connected peers, {size}", target, connected, "s")
+    yield line(f"kill known by all, {size}", f"<= {targets.KILL_ALL} s", everyone, "s")
+
+
 def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
     """All lines, each as soon as it is measured."""
     yield "| what | target | p99 | median | seeds |"
@@ -64,20 +73,7 @@ def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
             lambda seed, size=size: scenes.crash(size, seed),
             "s",
         )
-        yield row(
-            f"kill known by connected peers, {size}",
-            f"<= {targets.KILL_CONNECTED} s",
-            seeds,
-            lambda seed, size=size: scenes.kill(size, seed)[0],
-            "s",
-        )
-        yield row(
-            f"kill known by all, {size}",
-            f"<= {targets.KILL_ALL} s",
-            seeds,
-            lambda seed, size=size: scenes.kill(size, seed)[1],
-            "s",
-        )
+        yield from kills(size, seeds)
         yield row(
             f"octets a second of a node at rest, {size}",
             f"<= {targets.STEADY:.0f} B",
