@@ -233,7 +233,7 @@ class Core:
         for kind, body in rumours_of(arrival.data, at):
             if kind == Rumour.RECORD:
                 if self.opinions.hear_record(now, body, arrival.source, sender):
-                    self.syncer.heard(body)
+                    self.syncer.heard(now, body)
             elif kind != Rumour.HELD:
                 self.opinions.hear_statement(now, kind, body)
 

@@ -52,7 +52,7 @@ CHANGES = 4
 """New records that one sync may bring to a node that is still taken to be at rest."""
 AGREE = 2
 """Peers that have to agree before a node is at rest."""
-SETTLING = 4.0
+SETTLING = 2.0
 """How many times longer the first pause at rest is than those before; each next one doubles."""
 DOUBLINGS_MAX = 20
 PACED = 110
@@ -290,12 +290,14 @@ class Syncer:
             for raw in new:
                 self._spread(raw)
 
-    def heard(self, raw: bytes) -> None:
+    def heard(self, now: float, raw: bytes) -> None:
         """Take that a record which came beside something else is new: it is passed on.
 
         A node that is not at rest leaves that to its syncs: where all join at once, nearly all
         that would be passed on is known where it comes to. But not who refutes an accusation.
         """
+        if self.agreed >= AGREE and len(self.here.rumours) >= RUMOURS_ENOUGH:
+            self.restless(now)
         if self.agreed >= AGREE or version_of(raw)[1] > FIRST:
             self._spread(raw)
 

@@ -44,6 +44,19 @@ def test_a_thousand_that_start_at_once_know_each_other_in_time_and_do_not_fill_t
         assert joined.window <= JOIN_RATE, f"seed {seed}"
 
 
+@pytest.mark.parametrize(("there", "new"), [(100, 100), (100, 10), (20, 200)])
+def test_many_that_join_a_mesh_at_rest_are_known_to_all_in_time(there: int, new: int) -> None:
+    """Who is at rest and hears of many looks for the others, too."""
+    for seed in range(3):
+        world = scenes.formed(there, seed)
+        seeds = tuple(host.address for host in world.hosts[:3])
+        for _ in range(new):
+            world.host(seeds=seeds)
+        assert world.run_until(lambda world=world: scenes.complete(world), 40.0) <= JOIN[100], (
+            f"seed {seed}"
+        )
+
+
 def test_nodes_whose_seed_starts_last_wait_for_it() -> None:
     """Their tries get rarer, and do not end."""
     world = World(3)
