@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 import meshmsg as mm
-from meshmsg.mesh._addresses import address_of, advertised, denied, here, joined, parts_of, usable
+from meshmsg.mesh._addresses import (
+    address_of,
+    advertised,
+    denied,
+    here,
+    ip_of,
+    is_wildcard,
+    joined,
+    parts_of,
+    sent_from,
+    usable,
+)
 from meshmsg.mesh._place import OBSERVERS_MAX, Place
 
 
@@ -126,3 +137,50 @@ def test_what_the_user_advertises_stays() -> None:
         Place("tcp://0.0.0.0:7450", ["a:1"] * 5)
     with pytest.raises(mm.UsageError, match="advertise is"):
         Place("tcp://0.0.0.0:7450", "junk")
+
+
+def test_the_endpoint_of_a_wildcard_is_where_the_machine_sends_from_until_it_is_seen() -> None:
+    """Then it is what most see."""
+    place = Place("tcp://[::]:7450", "auto", outside={"[::]": "10.0.0.7"}.__getitem__)
+    assert place.endpoint == "tcp://10.0.0.7:7450"
+    assert place.addresses == (), "nobody is told what is only thought"
+    place.seen_at("tcp://10.0.0.5:1", b"a")
+    assert place.endpoint == "tcp://10.0.0.5:7450"
+    place.seen_at("tcp://[fd00::1]:1", b"a")
+    assert place.endpoint == "tcp://[fd00::1]:7450"
+
+
+@pytest.mark.parametrize(
+    ("bound", "advertise", "endpoint"),
+    [
+        ("tcp://10.0.0.5:7450", "auto", "tcp://10.0.0.5:7450"),
+        ("tcp://0.0.0.0:7450", ["a:1", "b:2"], "tcp://a:1"),
+        ("tcp://127.0.0.1:7450", "a:1", "tcp://a:1"),
+    ],
+)
+def test_the_endpoint_is_what_is_advertised(
+    bound: str, advertise: str | list[str], endpoint: str
+) -> None:
+    """The system is not asked."""
+    assert Place(bound, advertise, outside={}.__getitem__).endpoint == endpoint
+
+
+@pytest.mark.parametrize("wildcard", ["0.0.0.0", "[::]", "*"])
+def test_what_a_machine_sends_from_is_one_address_of_its_own(wildcard: str) -> None:
+    """Of IPv4, if nothing else is listened on."""
+    ip = ip_of(sent_from(wildcard))
+    assert ip is not None
+    assert not is_wildcard(str(ip))
+    assert wildcard != "0.0.0.0" or ip.version == 4
+    mm.Pull(bind=joined(str(ip), 0), insecure=True).close()
+
+
+def test_a_machine_without_a_way_out_is_at_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose network is not up yet."""
+    nobody = OSError("no route")
+
+    def refused(*_: object) -> None:
+        raise nobody
+
+    monkeypatch.setattr("meshmsg.mesh._addresses.socket.socket", refused)
+    assert sent_from("*") == "127.0.0.1"

@@ -217,6 +217,16 @@ def test_a_node_on_all_addresses_is_told_as_others_see_it(first: Mesh) -> None:
             assert service.endpoints == (local(pull.endpoint),)
 
 
+def test_the_endpoint_of_a_node_on_all_addresses_is_a_seed_for_others() -> None:
+    """Before anybody has seen it, and afterwards as it was dialed there."""
+    with node("a", bind="tcp://*:0", insecure=True) as a:
+        asked = a.endpoint
+        with node("b", asked) as b:
+            b.wait_for(count=2, timeout=WAIT_S)
+            eventually(lambda: a.members()[0].record.addresses == (asked,))
+            assert a.endpoint == asked
+
+
 def test_outside_loopback_a_secret_is_needed() -> None:
     """Or a word that it is not."""
     with pytest.raises(mm.InsecureBindError):

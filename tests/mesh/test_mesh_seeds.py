@@ -20,6 +20,7 @@ import meshmsg as mm
 from meshmsg.mesh import Callback, Dns, DnsSrv, SharedDir, Static
 from meshmsg.mesh._finding.asking import SEEDS_MAX, Seeding, _Asked, seeds_of
 from meshmsg.mesh._finding.seeds import ADDRESSES_MAX, ASK_MAX_S, DIR_AGE_S, ENDING, Seed, believed
+from tests.support.meshes import eventually, node
 
 WAIT_S = 20
 
@@ -257,3 +258,13 @@ def test_the_thread_merges_what_seeds_say_and_ends() -> None:
     seeding.close()
     seeding.close()
     assert found == [["tcp://a:1", "tcp://b:1", "tcp://c:1"]]
+
+
+def test_nodes_on_all_addresses_find_each_other_by_a_folder(tmp_path: Path) -> None:
+    """Though nobody has seen them yet: each writes where it sends from."""
+    options = {"bind": "tcp://*:0", "insecure": True}
+    with node("a", SharedDir(tmp_path), **options) as a:
+        eventually(lambda: list(tmp_path.glob(f"*{ENDING}")))
+        with node("b", SharedDir(tmp_path), **options) as b:
+            for mesh in (a, b):
+                mesh.wait_for(count=2, timeout=WAIT_S)

@@ -24,7 +24,6 @@ from .octets import (
     rumours_of,
     signed_of,
     statement_raw,
-    version_of,
 )
 from .opinion import Opinions
 from .probe import Prober
@@ -234,8 +233,7 @@ class Core:
         for kind, body in rumours_of(arrival.data, at):
             if kind == Rumour.RECORD:
                 if self.opinions.hear_record(now, body, arrival.source, sender):
-                    handle = version_of(body)[0]
-                    self.here.rumours.add(kind, handle, handle, body)
+                    self.syncer.heard(now, body)
             elif kind != Rumour.HELD:
                 self.opinions.hear_statement(now, kind, body)
 

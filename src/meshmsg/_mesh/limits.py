@@ -51,6 +51,8 @@ CONFIRMERS_MAX = 8
 """Statements that are kept of one suspicion."""
 RELAYS_MAX = 256
 """Probes that a node makes for others at once."""
+EVIDENCE_MAX = 1_024
+"""Members that are probed at once, as connections to them ended, in `Times.evidence`."""
 CHECKS_MAX = 1_024
 """Members that wait to be probed out of their turn."""
 WARNINGS_MAX = 1_024
@@ -81,6 +83,8 @@ class Times:
     """For the answer to a direct probe."""
     indirect: float = 0.25
     """For an answer by way of others."""
+    evidence: float = 1.0
+    """Between two probes of a member that ends of connections begin; others wait for a turn."""
     helpers: int = 3
     """Members that probe for another."""
     confirmers: int = 3

@@ -7,7 +7,7 @@ and how many are under way is bounded by the times alone.
 from __future__ import annotations
 
 from .here import Here
-from .limits import RELAYS_MAX
+from .limits import EVIDENCE_MAX, RELAYS_MAX
 from .messages import HEAD, NUMBER, PROBE, REFUSAL, Kind
 from .octets import NOBODY, MalformedError, Rumour, rumour_octets, statement_raw
 from .opinion import Opinions
@@ -55,6 +55,8 @@ class Prober:
         self.deadline = NEVER
         """When the first probe or relay has its time over."""
         self._checked_last = False
+        self._began: dict[bytes, float] = {}
+        """By member, in order of time: when evidence began the last probe of it."""
 
     def due(self) -> float:
         """Return when `tick` has something to do."""
@@ -225,18 +227,35 @@ class Prober:
     def saw(self, now: float, handle: bytes, evidence: Evidence) -> None:
         """Take that nobody listens there, or that a connection to it ended."""
         row = self.here.table.rows.get(handle)
-        if row is None or row.state not in HERE:
+        if row is None:
             return
-        if evidence == Evidence.REFUSED:
+        if evidence == Evidence.REFUSED:  # others wait for that, whatever it is taken for here
             self._saw_for(now, handle)
+        if row.state not in HERE:
+            return
         for number, probe in list(self.probes.items()):
             if probe.handle == handle:
                 self._refused(now, number, probe, self.here.me.handle)
                 return
-        if evidence == Evidence.LOST or row.suspicion is None:
+        if evidence != Evidence.LOST and row.suspicion is not None:
+            return
+        if self._may_begin(now, handle):
             number = self.here.rng.getrandbits(32)
             self.probes[number] = probe = Probe(handle, now, now)
             self._refused(now, number, probe, self.here.me.handle)
+        else:
+            self.opinions.check(handle)
+
+    def _may_begin(self, now: float, handle: bytes) -> bool:
+        """Whether evidence may begin a probe of it at once: its connection may flap."""
+        began, pause = self._began, self.here.times.evidence
+        while began and next(iter(began.values())) <= now - pause:
+            del began[next(iter(began))]
+        if handle in began or len(began) >= EVIDENCE_MAX:
+            self.here.counts["evidence that came too often"] += 1
+            return False
+        began[handle] = now
+        return True
 
     def _saw_for(self, now: float, handle: bytes) -> None:
         """Tell those that this node probes it for that nobody listens there."""

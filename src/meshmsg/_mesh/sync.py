@@ -6,7 +6,7 @@ and SYNC_TOTAL_MAX in all, and at most SYNCS_MAX are answered at once.
 
 from __future__ import annotations
 
-from math import log2
+from math import log2, sqrt
 
 from .here import Here
 from .limits import (
@@ -52,8 +52,19 @@ CHANGES = 4
 """New records that one sync may bring to a node that is still taken to be at rest."""
 AGREE = 2
 """Peers that have to agree before a node is at rest."""
-PASSED_ON_MAX = 8
+SETTLING = 2.0
+"""How many times longer the first pause at rest is than those before; each next one doubles."""
+DOUBLINGS_MAX = 20
+PACED = 110
+"""Versions that a sync of a node which is not at rest compares at most, in a mesh of `PACED_AT`; in
+a larger one more, by the square root: so that a join of all at once does not fill the network."""
+PACED_AT = 1_000
+PASSED_ON_MAX = 2
 """New records of one message of a sync that are passed on as rumours, too."""
+FIRST = 1
+"""The incarnation of who was never accused."""
+RUMOURS_ENOUGH = 48
+"""Rumours that wait, beyond which no record joins them: syncs bring it."""
 
 
 class Syncer:
@@ -80,7 +91,8 @@ class Syncer:
         times = self.here.times
         wait = times.sync_restless
         if self.agreed >= AGREE:
-            wait = times.sync_idle * max(1.0, log2(max(1, self.here.members) / 32) + 1)
+            idle = times.sync_idle * max(1.0, log2(max(1, self.here.members) / 32) + 1)
+            wait = min(idle, wait * SETTLING * 2.0 ** min(self.agreed - AGREE, DOUBLINGS_MAX))
         self.next_at = now + wait * (0.75 + 0.5 * self.here.rng.random())
 
     def restless(self, now: float) -> None:
@@ -100,6 +112,11 @@ class Syncer:
         if self.agreed == AGREE:
             self.plan(now)
 
+    def _differs(self) -> None:
+        """Count from the start, if this node is not at rest: a peer has another directory."""
+        if self.agreed < AGREE:
+            self.agreed = 0
+
     # What arrives
 
     def on_hello(self, now: float, arrival: Arrival, sender: bytes) -> int:
@@ -110,8 +127,10 @@ class Syncer:
             here.answer(arrival, here.head(Kind.SAME))
             self.agreed_with_one(now)
         elif not self._slot(now, sender):
+            self._differs()
             here.answer(arrival, self._busy(arrival))
         else:
+            self._differs()
             data = here.head(Kind.DIGEST) + BUCKET_DIGESTS.pack(*here.table.buckets)
             data += rumour_octets(Rumour.RECORD, here.me.raw)
             here.answer(arrival, data)
@@ -138,6 +157,7 @@ class Syncer:
         """Tell what we have in the buckets that differ."""
         here = self.here
         theirs = BUCKET_DIGESTS.unpack_from(arrival.data, AT)
+        self._differs()
         differ = [i for i, own in enumerate(here.table.buckets) if own != theirs[i]]
         entries: dict[int, list[bytes]] = {bucket: [] for bucket in differ}
         for row in here.table.in_buckets(differ):
@@ -147,16 +167,24 @@ class Syncer:
             standing = STANDING[State.LEFT if here.left else State.ALIVE]
             version = (mine.handle, mine.record.incarnation, mine.record.seq, standing)
             entries[mine.handle[0]].append(VERSION_ENTRY.pack(*version))
-        chosen, size = [], AT + BITS
+        chosen: list[int] = []
+        size, limit = AT + BITS, self._limit()
         here.rng.shuffle(differ)
         for bucket in differ:
             size += len(entries[bucket]) * VERSION_ENTRY.size
-            if size > SYNC_MAX:
+            if size > SYNC_MAX or (size > limit and chosen):
                 break
             chosen.append(bucket)
         data = b"".join(entry for bucket in chosen for entry in entries[bucket])
         self.here.answer(arrival, here.head(Kind.VERSIONS) + bits_of(chosen) + data)
         return AT + BUCKET_DIGESTS.size
+
+    def _limit(self) -> int:
+        """Return how many octets of versions a sync tells: few, where much is new."""
+        if self.agreed >= AGREE:
+            return SYNC_MAX
+        entries = PACED * max(1.0, sqrt(self.here.members / PACED_AT))
+        return min(SYNC_MAX, AT + BITS + int(entries) * VERSION_ENTRY.size)
 
     def _entry(self, row: Row) -> bytes:
         record = row.signed.record
@@ -246,7 +274,7 @@ class Syncer:
         """Take records; a few that are new are passed on, many are what others sync, too."""
         if len(arrival.data) > SYNC_MAX:
             raise MalformedError(f"{len(arrival.data)} octets of records, at most {SYNC_MAX}")
-        here, new = self.here, []
+        new: list[bytes] = []
         for kind, body in rumours_of(arrival.data, AT):
             if kind in (Rumour.RECORD, Rumour.HELD):
                 held = kind == Rumour.HELD
@@ -260,8 +288,23 @@ class Syncer:
             self.restless(now)
         if len(new) <= PASSED_ON_MAX:
             for raw in new:
-                handle = version_of(raw)[0]
-                here.rumours.add(Rumour.RECORD, handle, handle, raw)
+                self._spread(raw)
+
+    def heard(self, now: float, raw: bytes) -> None:
+        """Take that a record which came beside something else is new: it is passed on.
+
+        A node that is not at rest leaves that to its syncs: where all join at once, nearly all
+        that would be passed on is known where it comes to. But not who refutes an accusation.
+        """
+        if self.agreed >= AGREE and len(self.here.rumours) >= RUMOURS_ENOUGH:
+            self.restless(now)
+        if self.agreed >= AGREE or version_of(raw)[1] > FIRST:
+            self._spread(raw)
+
+    def _spread(self, raw: bytes) -> None:
+        handle, incarnation, _ = version_of(raw)
+        if len(self.here.rumours) < RUMOURS_ENOUGH or incarnation > FIRST:
+            self.here.rumours.add(Rumour.RECORD, handle, handle, raw)
 
     def ask_for(self, arrival: Arrival, sender: bytes) -> None:
         """Ask one that we do not know for its record."""

@@ -1,4 +1,4 @@
-"""Nodes that find each other, without a server and without multicast.
+"""Nodes that find each other, without a server; multicast is not needed.
 
 Each process makes a `Mesh` with any seed, announces its sockets under names, and connects others to
 them. `meshmsg.mesh.aio` has the same for asyncio. Not in `import meshmsg`; needs the extra `mesh`.
@@ -12,16 +12,19 @@ from meshmsg._mesh.told import Service as Service
 from meshmsg._mesh.told import State as State
 from meshmsg.mesh._explain import Explanation as Explanation
 from meshmsg.mesh._finding.asking import SeedInfo as SeedInfo
+from meshmsg.mesh._finding.beacon import Beacon as Beacon
 from meshmsg.mesh._finding.dns import Dns as Dns
 from meshmsg.mesh._finding.dns import DnsSrv as DnsSrv
 from meshmsg.mesh._finding.seeds import Callback as Callback
 from meshmsg.mesh._finding.seeds import Seed as Seed
 from meshmsg.mesh._finding.seeds import SharedDir as SharedDir
 from meshmsg.mesh._finding.seeds import Static as Static
+from meshmsg.mesh._finding.spark import SparkSeeds as SparkSeeds
 from meshmsg.mesh._sync import Mesh as Mesh
 from meshmsg.mesh._watch import Watch as Watch
 
 __all__ = [
+    "Beacon",
     "Callback",
     "Dns",
     "DnsSrv",
@@ -35,6 +38,7 @@ __all__ = [
     "SeedInfo",
     "Service",
     "SharedDir",
+    "SparkSeeds",
     "State",
     "Static",
     "Watch",

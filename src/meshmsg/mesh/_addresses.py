@@ -18,6 +18,10 @@ from meshmsg._mesh.told import Member, Record
 PLAIN, PROTECTED = "tcp://", "tls+tcp://"
 """How an address of a mesh port begins in records; how what is dialed begins with a secret."""
 PORT_MAX = 65_535
+IPV4 = 4
+OUTSIDE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses outside, kept for documentation: no machine has them (RFC 5737, RFC 3849)."""
+LOOPBACK = "127.0.0.1"
 HOST_TAG = 4
 """Octets of the hash that tells apart machines and network namespaces of one name."""
 HOST_NAME_MAX = 100
@@ -96,6 +100,26 @@ def joined(ip: str, port: int) -> str:
     """Return the address of a mesh port at an IP."""
     bare = ip.strip("[]")
     return f"{PLAIN}[{bare}]:{port}" if ":" in bare else f"{PLAIN}{bare}:{port}"
+
+
+def sent_from(wildcard: str) -> str:
+    """Return the IP that this machine sends from to the outside; loopback if it has no way there.
+
+    Nothing is sent: the system is asked by the route to an address that is nobody's.
+
+    Args:
+        wildcard: What a port is bound to: "0.0.0.0" has IPv4 only, "::" and "*" both.
+    """
+    ip = ip_of(wildcard)
+    four_only = ip is not None and ip.version == IPV4
+    for family, nobody in OUTSIDE[:1] if four_only else OUTSIDE:
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as asked:
+                asked.connect((nobody, PORT_MAX))
+                return str(asked.getsockname()[0])
+        except OSError:  # no such family, or no route
+            continue
+    return LOOPBACK
 
 
 def here() -> str:

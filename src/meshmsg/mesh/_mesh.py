@@ -29,7 +29,7 @@ from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
 from meshmsg.mesh._finding.asking import seeds_of
 from meshmsg.mesh._finding.dns import INSTALL
-from meshmsg.mesh._finding.seeds import Seed
+from meshmsg.mesh._finding.seeds import Node, Seed
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
@@ -130,6 +130,9 @@ class MeshForm:
                 host=here(),
                 zone=zone,
             )
+            path = "" if self.security is None else self.security._files.paths[0]
+            for seed in asked:
+                seed._joins(Node(cluster, path, lambda: place.endpoint))
             self._driver = driver = Driver(core, place, time.monotonic)
         except MalformedError as error:
             link.router.close()
@@ -160,8 +163,13 @@ class MeshForm:
 
     @property
     def endpoint(self) -> str:
-        """Where the mesh port is bound, with the port that was chosen: a seed for others."""
-        return self._driver.link.address
+        """Where others reach the mesh port: a seed for them. Thread-safe: yes.
+
+        The first address of `advertise=`, or where it is bound. Of a port that is bound to all
+        addresses it is the one that most peers see this node at. Until anybody has seen it, it is
+        the IP that this machine sends from, or loopback if it has no route to the outside.
+        """
+        return self._driver.place.endpoint
 
     @property
     def closed(self) -> bool:

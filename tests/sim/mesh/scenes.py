@@ -6,6 +6,9 @@ and its seed.
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 from meshmsg._mesh.told import EventKind, State
 
 from .world import Host, World
@@ -68,14 +71,42 @@ def kill(size: int, seed: int, *, limit: float = 60.0) -> tuple[float, float]:
     return max(told.get(index, float("inf")) for index in connected), everyone
 
 
-def join(size: int, seed: int, *, limit: float = 60.0) -> tuple[float, float]:
-    """All start at once and know one seed: seconds until all know all, and KB a node."""
+class Join(NamedTuple):
+    """How a join of all at once went."""
+
+    took: float
+    """Seconds until all knew all; infinity: not in time."""
+    rate: float
+    """KB a second that a node sent meanwhile."""
+    window: float
+    """The same, in the `JOIN_S` seconds that it may take."""
+    busiest: float
+    """The same, in the busiest second."""
+
+
+JOIN_S = 7
+"""Seconds that a join of all at once may take."""
+
+
+def join(size: int, seed: int, *, limit: float = 60.0) -> Join:
+    """All start at once and know one seed."""
     world = World(seed)
     first = world.host()
     for _ in range(size - 1):
         world.host(seeds=(first.address,))
-    took = world.run_until(lambda: complete(world), limit, 0.25)
-    return took, sum(host.sent for host in world.hosts) / size / 1000
+
+    def sent() -> float:
+        return sum(host.sent for host in world.hosts) / size / 1000
+
+    each, took, total = [0.0], float("inf"), 0.0
+    while len(each) <= JOIN_S or (took > limit and world.now < limit):
+        for _ in range(4):
+            world.run(world.now + 0.25)
+            if took > limit and complete(world):
+                took, total = world.now, sent()
+        each.append(sent())
+    busiest = max(after - before for before, after in pairwise(each))
+    return Join(took, total / took, each[JOIN_S] / JOIN_S, busiest)
 
 
 def complete(world: World) -> bool:

@@ -24,9 +24,41 @@ def p99(values: list[float]) -> float:
 
 def row(what: str, target: str, seeds: int, scene: Callable[[int], float], unit: str) -> str:
     """One line of the table."""
-    values = [scene(seed) for seed in range(seeds)]
+    return line(what, target, [scene(seed) for seed in range(seeds)], unit)
+
+
+def line(what: str, target: str, values: list[float], unit: str) -> str:
+    """One line, of what was measured."""
     middle = sorted(values)[len(values) // 2]
-    return f"| {what} | {target} | {p99(values):.2f} {unit} | {middle:.2f} {unit} | {seeds} |"
+    worst = f"{p99(values):.2f} {unit}"
+    return f"| {what} | {target} | {worst} | {middle:.2f} {unit} | {len(values)} |"
+
+
+def joins(size: int, seeds: int) -> Iterator[str]:
+    """Of all that start at once: one run a seed, as a thousand nodes take a third of a minute."""
+    ran = [scenes.join(size, seed) for seed in range(seeds)]
+    kinds = (
+        ("until all know all", f"<= {scenes.JOIN_S} s", "s", [one.took for one in ran]),
+        ("a node sends till then", "-", "KB/s", [one.rate for one in ran]),
+        (
+            f"a node sends in {scenes.JOIN_S} s",
+            f"<= {targets.JOIN_RATE:.0f} KB/s",
+            "KB/s",
+            [one.window for one in ran],
+        ),
+        ("in the busiest second", "-", "KB/s", [one.busiest for one in ran]),
+    )
+    for what, target, unit, values in kinds:
+        yield line(f"{size} start at once: {what}", target, values, unit)
+
+
+def kills(size: int, seeds: int) -> Iterator[str]:
+    """Of a process that is killed: both lines are of the same runs."""
+    ran = [scenes.kill(size, seed) for seed in range(seeds)]
+    connected, everyone = [one for one, _ in ran], [two for _, two in ran]
+    target = f"<= {targets.KILL_CONNECTED} s"
+    yield line(f"kill known by connected peers, {size}", target, connected, "s")
+    yield line(f"kill known by all, {size}", f"<= {targets.KILL_ALL} s", everyone, "s")
 
 
 def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
@@ -34,28 +66,14 @@ def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
     yield "| what | target | p99 | median | seeds |"
     yield "|---|---|---|---|---|"
     for size in sizes:
-        few = max(1, min(seeds, seeds * 100 // size))
         yield row(
             f"crash known by all, {size}, 1 % loss",
             f"<= {targets.CRASH[size]} s",
-            few,
+            seeds,
             lambda seed, size=size: scenes.crash(size, seed),
             "s",
         )
-        yield row(
-            f"kill known by connected peers, {size}",
-            f"<= {targets.KILL_CONNECTED} s",
-            few,
-            lambda seed, size=size: scenes.kill(size, seed)[0],
-            "s",
-        )
-        yield row(
-            f"kill known by all, {size}",
-            f"<= {targets.KILL_ALL} s",
-            few,
-            lambda seed, size=size: scenes.kill(size, seed)[1],
-            "s",
-        )
+        yield from kills(size, seeds)
         yield row(
             f"octets a second of a node at rest, {size}",
             f"<= {targets.STEADY:.0f} B",
@@ -66,10 +84,11 @@ def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
         yield row(
             f"one joins {size}",
             f"<= {targets.JOIN_ONE} s",
-            few,
+            seeds,
             lambda seed, size=size: scenes.join_one(size, seed),
             "s",
         )
+        yield from joins(size, max(1, min(seeds, seeds * 100 // size)))
 
 
 def speed(size: int, seconds: float) -> str:

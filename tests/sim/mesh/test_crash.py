@@ -27,10 +27,10 @@ def test_all_know_that_a_machine_vanished_in_time(size: int, few: int) -> None:
         assert scenes.crash(size, seed) <= CRASH[size], f"seed {seed}"
 
 
-@pytest.mark.parametrize("size", [10, 100])
-def test_a_process_that_was_killed_is_noticed_at_once(size: int) -> None:
+@pytest.mark.parametrize(("size", "few"), [(10, 20), (100, 13)])
+def test_a_process_that_was_killed_is_noticed_at_once(size: int, few: int) -> None:
     """By those that have a connection, and soon by all."""
-    for seed in seeds(4):
+    for seed in seeds(few):
         connected, everyone = scenes.kill(size, seed)
         assert connected <= KILL_CONNECTED, f"seed {seed}"
         assert everyone <= KILL_ALL, f"seed {seed}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from . import scenes
-from .targets import HEAL, JOIN, JOIN_ONE
+from .targets import HEAL, JOIN, JOIN_KB, JOIN_ONE, JOIN_RATE
 from .world import World
+
+MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
 
 
 @pytest.mark.parametrize("size", [10, 100])
@@ -19,8 +23,38 @@ def test_one_that_joins_is_known_to_all_within_a_second(size: int) -> None:
 @pytest.mark.parametrize("size", [2, 3, 30, 100])
 def test_all_that_start_at_once_with_one_seed_know_each_other_in_time(size: int) -> None:
     """The seed has nobody to tell of, at first."""
-    took, _ = scenes.join(size, 1)
-    assert took <= JOIN[100]
+    assert scenes.join(size, 1).took <= JOIN[100]
+
+
+@pytest.mark.parametrize("size", [10, 30, 100])
+def test_a_join_of_all_at_once_sends_little_more_than_what_all_have_to_know(size: int) -> None:
+    """Nobody is told again and again of who is known."""
+    for seed in range(3):
+        assert scenes.join(size, seed).window * scenes.JOIN_S <= JOIN_KB[size], f"seed {seed}"
+
+
+@pytest.mark.skipif(MANY < 1000, reason="a minute; make sim runs it")
+def test_a_thousand_that_start_at_once_know_each_other_in_time_and_do_not_fill_the_network() -> (
+    None
+):
+    """With one seed."""
+    for seed in range(4):
+        joined = scenes.join(1000, seed)
+        assert joined.took <= JOIN[1000], f"seed {seed}"
+        assert joined.window <= JOIN_RATE, f"seed {seed}"
+
+
+@pytest.mark.parametrize(("there", "new"), [(100, 100), (100, 10), (20, 200)])
+def test_many_that_join_a_mesh_at_rest_are_known_to_all_in_time(there: int, new: int) -> None:
+    """Who is at rest and hears of many looks for the others, too."""
+    for seed in range(3):
+        world = scenes.formed(there, seed)
+        seeds = tuple(host.address for host in world.hosts[:3])
+        for _ in range(new):
+            world.host(seeds=seeds)
+        assert world.run_until(lambda world=world: scenes.complete(world), 40.0) <= JOIN[100], (
+            f"seed {seed}"
+        )
 
 
 def test_nodes_whose_seed_starts_last_wait_for_it() -> None:

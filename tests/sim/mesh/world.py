@@ -19,6 +19,7 @@ from meshmsg._mesh.limits import Times
 from meshmsg._mesh.messages import BUCKETS
 from meshmsg._mesh.octets import Signed, signed_of
 from meshmsg._mesh.seam import Evidence
+from meshmsg._mesh.sync import AGREE, DOUBLINGS_MAX
 from meshmsg._mesh.table import Row, Table, version_digest
 from meshmsg._mesh.told import Answer, Arrival, EventKind, State
 
@@ -156,7 +157,7 @@ class World:
                 self._fill(table, [one for one in everyone if one is not core.here.me])
             table.here, table.digest, table.buckets = size - 1, digest, list(buckets)
             core.dialer.met(self.now)
-            core.syncer.agreed = 2
+            core.syncer.agreed = AGREE + DOUBLINGS_MAX
             core.syncer.plan(self.now)
         return hosts
 

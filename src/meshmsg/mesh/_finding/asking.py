@@ -67,8 +67,8 @@ class _Asked:
             wait, self.wait = self.wait, min(2 * self.wait, ASK_MAX_S)
             return wait
         given = isinstance(self.seed, Static)  # who wrote them there knows what they are
-        taken, self.error = believed(found.addresses, local=local or given)
-        self.addresses = taken
+        taken, words = believed(found.addresses, local=local or given)
+        self.addresses, self.error = taken, "; ".join(filter(None, (words, found.words)))
         self.wait = ASK_FIRST_S
         return found.again if found.again is not None else ASK_FIRST_S
 

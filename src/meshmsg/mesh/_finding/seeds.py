@@ -39,10 +39,29 @@ class Found(NamedTuple):
     addresses: list[str]
     again: float | None
     """Seconds until it is worth asking again; None: as for any seed."""
+    words: str = ""
+    """What is to be told of it (`explain`)."""
+
+
+class Node(NamedTuple):
+    """The node that asks, as far as its seeds may know it."""
+
+    cluster: str
+    secret: str
+    """The path of the file of its secret; "": there is none."""
+    endpoint: Callable[[], str]
+    """Tells its address, or what it may be until somebody has seen it (`Place.endpoint`)."""
 
 
 class Seed:
-    """Where nodes may be. Use `Static`, `Dns`, `DnsSrv`, `SharedDir` or `Callback`."""
+    """Where nodes may be. Use `Static`, `Dns`, `DnsSrv`, `SharedDir`, `Beacon` or `Callback`."""
+
+    def _joins(self, node: Node) -> None:
+        """This is the node that will ask, before it does.
+
+        Raises:
+            UsageError: This seed is not for it.
+        """
 
     def _find(self, own: str) -> Found:
         """Return addresses as they are now; may take its time. own: of this node, "" if unknown.
@@ -137,8 +156,14 @@ class SharedDir(Seed):
             raise TypeError(f"path is {path!r}; it is a str or a Path")
         self._name = f"{os.urandom(8).hex()}{ENDING}"
         self._wrote = False
+        self._node: Node | None = None
+
+    def _joins(self, node: Node) -> None:
+        self._node = node
 
     def _find(self, own: str) -> Found:
+        if not own and self._node is not None:
+            own = self._node.endpoint()
         os.makedirs(self._path, exist_ok=True)
         now = self._write(own) if own else time.time()
         found: list[str] = []
