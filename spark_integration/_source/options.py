@@ -10,10 +10,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from meshmsg import UsageError
 from meshmsg.spark._parsing import (
+    ENDPOINTS_MAX,
     TIMEOUT_MAX_S,
     endpoints,
     flag,
@@ -45,11 +46,25 @@ Start = str | Mapping[str, int]
 """`earliest`, `latest`, or a number for each uuid."""
 
 
+class MeshOptions(NamedTuple):
+    """Which mesh, and what is looked for in it: the options `mesh.*`."""
+
+    cluster: str
+    service: str
+    seeds: tuple[str, ...]
+    secret: str | None = None
+    """The path of its file."""
+    bind: str | None = None
+    least: int = 1
+    """So many nodes are waited for as a query begins."""
+
+
 @dataclass(frozen=True)
 class SourceOptions:
     """What a user asked for; times are seconds, sizes are bytes."""
 
     endpoints: tuple[str, ...]
+    """Nothing, if a mesh finds them."""
     columns: tuple[str, ...]
     starting: Start
     ending: Start = "latest"
@@ -73,6 +88,7 @@ class SourceOptions:
     pattern: str | None = None
     live: bool = False
     live_window: float = 1.0
+    mesh: MeshOptions | None = None
 
     @property
     def needs_sizes(self) -> bool:
@@ -166,6 +182,12 @@ _OPTIONS: dict[str, _Option] = {
     "topic": _Option(text, "topic", BATCH | STREAM | LIVE),
     "subscribe": _Option(listed, "topics", BATCH | STREAM),
     "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
+    "mesh.cluster": _Option(text, "mesh.cluster"),
+    "mesh.service": _Option(text, "mesh.service"),
+    "mesh.seeds": _Option(endpoints, "mesh.seeds"),
+    "mesh.secretFile": _Option(text, "mesh.secret"),
+    "mesh.bind": _Option(text, "mesh.bind"),
+    "mesh.minProducers": _Option(whole(1, ENDPOINTS_MAX), "mesh.least"),
     "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
     "liveWindow": _Option(seconds(TIMEOUT_MAX_S), "live_window", LIVE),
 }
@@ -207,14 +229,33 @@ def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
             found[option.kept] = read
         else:
             flags[name] = read
-    if "endpoints" not in found:
-        raise UsageError(
-            "option endpoints is missing: where the spools are shown, such as tcp://10.0.0.5:5570"
-        )
+    _found_by(found)
     found["columns"] = _with(found.get("columns"), flags)
     options = SourceOptions(**found)
     _together(options)
     return options
+
+
+def _found_by(found: dict[str, Any]) -> None:
+    """Have either endpoints, or a mesh that finds them.
+
+    Raises:
+        UsageError: There are both, or neither, or less of a mesh than is needed.
+    """
+    mesh = {name[5:]: found.pop(name) for name in list(found) if name.startswith("mesh.")}
+    if not mesh:
+        if "endpoints" in found:
+            return
+        raise UsageError(
+            "option endpoints is missing: where the spools are shown, such as "
+            "tcp://10.0.0.5:5570; or mesh.cluster, mesh.seeds and mesh.service, which find them"
+        )
+    if "endpoints" in found:
+        raise UsageError("endpoints and mesh.* are there, and one of them is enough")
+    for name in ("cluster", "seeds", "service"):
+        if name not in mesh:
+            raise UsageError(f"option mesh.{name} is missing: a mesh needs it, as it has others")
+    found["mesh"], found["endpoints"] = MeshOptions(**mesh), ()
 
 
 def columns_asked(given: Mapping[str, str]) -> tuple[str, ...]:

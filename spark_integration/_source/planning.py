@@ -15,6 +15,7 @@ from typing import Any
 
 import meshmsg as mm
 
+from .leaving import Leaving
 from .offsets import (
     Place,
     Places,
@@ -55,6 +56,7 @@ class Planner:
         self._held = False
         self._began = clock()
         self._behind: dict[str, float] = {}
+        self._leaving = Leaving(options, clock)
         self._told = ""
 
     def initial(self) -> dict[str, Any]:
@@ -236,7 +238,9 @@ class Planner:
                     )
         seen = shown.keys() | self._watch.last().keys()
         gone = [uuid for uuid in places if uuid not in seen]
-        if gone and self._options.fail_on_loss and not self._watch.silent():
+        if self._options.mesh is not None:
+            self._leaving.check(places, gone, shown, self._watch.unheard())
+        elif gone and self._options.fail_on_loss and not self._watch.silent():
             raise mm.SpoolChangedError(
                 f"the spool {gone[0]}, read up to {places[gone[0]].next - 1}, is shown by none of "
                 "the endpoints, and all of them answer: was its folder made anew? "
@@ -260,16 +264,19 @@ class Planner:
     def _partitions(self, found: list[Span]) -> list[RangePartition]:
         known = self._watch.last()
         if any(span.uuid not in known for span in found):
-            known = self._watch.ask(patient=True)
+            wanted = frozenset(span.uuid for span in found)
+            known = self._watch.ask(patient=True, wanted=wanted)
         means = self._watch.means()
         most = self._options.partition_bytes
         rows = {} if most is None else {u: max(int(most / mean), 1) for u, mean in means.items()}
         made = []
         for span in split(found, self._options.min_partitions, rows):
             if span.uuid not in known:
-                raise _silent(
-                    self._watch.silent(), f"no endpoint that answers shows the spool {span.uuid}"
-                )
+                silent = self._watch.silent()
+                if silent or self._options.fail_on_loss:
+                    raise _silent(silent, f"no endpoint that answers shows the spool {span.uuid}")
+                LOG.warning("left out: messages %d to %d of %s, which nobody shows", *_lost(span))
+                continue
             made.append(RangePartition(*span, known[span.uuid].endpoints))
         return made
 
@@ -304,6 +311,10 @@ def places_of(name: str, said: Start, shown: Mapping[str, Shown]) -> Places:
     if said == "earliest" and name == "endingOffsets":
         raise mm.UsageError("option endingOffsets is earliest: nothing would be read")
     return made
+
+
+def _lost(span: Span) -> tuple[int, int, str]:
+    return span.first, span.end - 1, span.uuid
 
 
 def _silent(silent: list[str], why: str) -> mm.TimedOutError:

@@ -76,7 +76,7 @@ class PlainStreamReader(RangesStreamReader):
     """Of Spark 4.0 and 4.1: a batch has all that is there.
 
     Raises:
-        UsageError: A limit of a batch is asked for.
+        UsageError: A limit of a batch, or a mesh, is asked for.
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -85,6 +85,11 @@ class PlainStreamReader(RangesStreamReader):
             raise UsageError(
                 "maxOffsetsPerTrigger, maxBytesPerTrigger and minOffsetsPerTrigger need Spark 4.2 "
                 "or later"
+            )
+        if options.mesh is not None:
+            raise UsageError(
+                "mesh.* of a stream needs Spark 4.2 or later: before, a spool that is not found "
+                "yet would be read again from its beginning"
             )
         super().__init__(options)
 

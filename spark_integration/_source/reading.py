@@ -18,7 +18,7 @@ from pyspark.sql.datasource import InputPartition
 
 import meshmsg as mm
 
-from .._protected import protected
+from .opening import remote_of
 from .options import SourceOptions
 from .schema import record_batch
 
@@ -59,20 +59,22 @@ class _Connections:
     def of(self, piece: RangePartition, options: SourceOptions) -> mm.RemoteSpool:
         """Return the connection for a range, opened if there is none."""
         corruption: Any = "fail" if options.fail_on_loss else "gap"
-        key = (piece.uuid, piece.endpoints, options.security, corruption, options.fetch_timeout)
+        secret = options.mesh and options.mesh.secret
+        policy, timeout = (options.security, secret), options.fetch_timeout
+        key = (piece.uuid, piece.endpoints, policy, corruption, timeout)
         with self._lock:
             if self._process != os.getpid():  # of a parent: not ours to close
                 self._open.clear()
                 self._process = os.getpid()
             remote = self._open.pop(key, None)
             if remote is None:
-                with protected(options.security):
-                    remote = mm.RemoteSpool(
-                        piece.endpoints,
-                        uuid=piece.uuid,
-                        on_corruption=corruption,
-                        timeout=options.fetch_timeout,
-                    )
+                remote = remote_of(
+                    piece.endpoints,
+                    options,
+                    options.fetch_timeout,
+                    uuid=piece.uuid,
+                    on_corruption=corruption,
+                )
             self._open[key] = remote
             if len(self._open) > CONNECTIONS_MAX:
                 self._open.popitem(last=False)[1].close()

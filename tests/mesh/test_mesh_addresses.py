@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 import meshmsg as mm
-from meshmsg.mesh._addresses import address_of, advertised, denied, here, joined, parts_of, usable
+from meshmsg.mesh import Record, Service
+from meshmsg.mesh._addresses import (
+    address_of,
+    advertised,
+    denied,
+    here,
+    joined,
+    parts_of,
+    reachable,
+    usable,
+)
 from meshmsg.mesh._place import OBSERVERS_MAX, Place
 
 
@@ -126,3 +136,19 @@ def test_what_the_user_advertises_stays() -> None:
         Place("tcp://0.0.0.0:7450", ["a:1"] * 5)
     with pytest.raises(mm.UsageError, match="advertise is"):
         Place("tcp://0.0.0.0:7450", "junk")
+
+
+def record_of(host: str, *endpoints: str) -> Record:
+    """Return what a node says that offers "orders" there."""
+    service = Service("orders", "spool", "zmtp", endpoints)
+    return Record(b"i" * 16, "n", "c", 1, 1, 1, b"", (), host, services=(service,))
+
+
+def test_an_endpoint_that_other_machines_reach_goes_first() -> None:
+    """As it may be handed on; of another machine's loopback there is none."""
+    both = record_of("a", "ipc:///run/s", "tcp://127.0.0.1:5", "tcp://10.0.0.5:5")
+    assert reachable(both, "orders", "a") == "tcp://10.0.0.5:5"
+    assert reachable(both, "other", "a") == ""
+    near = record_of("a", "ipc:///run/s", "tcp://127.0.0.1:5")
+    assert reachable(near, "orders", "a") == "ipc:///run/s"
+    assert reachable(near, "orders", "b") == ""
