@@ -97,6 +97,11 @@ def filled(path: object, count: int, **more: Any) -> mm.Spool:
     return spool
 
 
+def times_of(spool: mm.Spool, count: int) -> list[int]:
+    """Return when each of so many messages was put, in microseconds since 1970."""
+    return [round(one.stored * 1e6) for one in spool.read(1, max_messages=count).messages]
+
+
 def struct(ddl: str) -> Any:
     """Return the schema that SQL says so, without Spark: names, types of the source, `not null`."""
     from pyspark.sql import types

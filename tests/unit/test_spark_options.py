@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import meshmsg as mm
 from meshmsg.spark._source.options import (
     OPTION_NAMES,
     MeshOptions,
+    Moments,
     columns_asked,
     source_options,
 )
@@ -40,6 +42,14 @@ ROOT_OF_WRONG = [
     ("fetchTimeout", "soon", "it is a time such as"),
     ("failOnDataLoss", "", "it is true or false"),
     ("groupId", " ", "is empty"),
+    ("startingTimestamp", "yesterday", "milliseconds since 1970, or a time with its zone"),
+    ("startingTimestamp", "2026-11-28T09:30:00", "a time with its zone"),
+    ("startingTimestamp", "1969-11-28T09:30:00Z", "milliseconds since 1970"),
+    ("startingTimestamp", "9" * 18, "milliseconds since 1970"),
+    ("startingTimestamp", "-5", "milliseconds since 1970"),
+    ("startingOffsetsByTimestamp", "5", "it is JSON such as"),
+    ("startingOffsetsByTimestamp", '{"x": 5}', "it is JSON such as"),
+    ("startingOffsetsByTimestamp", f'{{"{A}": true}}', "milliseconds since 1970"),
     ("delivery", "exactly_once", "at_least_once or at_most_once"),
 ]
 
@@ -73,6 +83,25 @@ def test_a_name_that_is_near_nothing_gets_no_advice() -> None:
     with pytest.raises(mm.UsageError) as raised:
         options(zzzzzzzz=1)
     assert "did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "value", ["1795858200250", " 2026-11-28T09:30:00.25Z ", "2026-11-28T10:30:00.250+01:00"]
+)
+def test_a_time_is_milliseconds_or_says_its_zone(value: str) -> None:
+    """Of all spools, or of some."""
+    time = 1_795_858_200_250_000
+    assert options(startingTimestamp=value).starting == Moments("startingTimestamp", time, {})
+    each = options(startingOffsetsByTimestamp=json.dumps({A: value})).starting
+    assert each == Moments("startingOffsetsByTimestamp", None, {A: time})
+
+
+def test_two_beginnings_are_one_too_many() -> None:
+    """None is taken before the other without a word."""
+    with pytest.raises(mm.UsageError, match="startingOffsets and startingTimestamp are there"):
+        options(startingOffsets="earliest", startingTimestamp="5")
+    with pytest.raises(mm.UsageError, match="endingTimestamp is not one of readStream"):
+        options(endingTimestamp="5")
 
 
 MESH = {"mesh.cluster": "etl", "mesh.seeds": "10.0.0.5:7450,b:7450", "mesh.service": "orders"}
