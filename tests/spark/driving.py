@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Any
 
 
-def main() -> None:
-    """Run it as the command line says."""
+def session() -> Any:
+    """Start Spark in this process: two tasks at a time, and four attempts of each."""
     from pyspark.sql import SparkSession
 
-    folder, endpoint, limit = sys.argv[1:]
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     spark = (
@@ -25,9 +25,17 @@ def main() -> None:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def main() -> None:
+    """Run it as the command line says."""
+    folder, endpoint, limit = sys.argv[1:]
+    spark = session()
     query = (
         spark.readStream.format("meshmsg")
         .options(endpoints=endpoint, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
