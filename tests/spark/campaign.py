@@ -48,12 +48,11 @@ class Child:
         self._changed = threading.Condition()
         self.lines: list[tuple[str, str]] = []
         self.process: subprocess.Popen[bytes] | None = None
-        self._ended = False
+        self._ended: subprocess.Popen[bytes] | None = None
         self.begin()
 
     def begin(self) -> None:
         """Begin a life."""
-        self._ended = False
         self.process = self._stack.enter_context(running(self._command, stdin=-1, stdout=-1))
         threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
 
@@ -65,7 +64,7 @@ class Child:
                 self.lines.append((word, rest))
                 self._changed.notify_all()
         with self._changed:
-            self._ended = self._ended or process is self.process
+            self._ended = process
             self._changed.notify_all()
 
     def tell(self, line: str) -> None:
@@ -83,7 +82,8 @@ class Child:
     def until(self, look: Callable[[], Any]) -> Any:
         """Wait until its lines are so, and return what was looked for."""
         with self._changed:
-            found = self._changed.wait_for(lambda: look() or self._ended, STEP_S) and look()
+            self._changed.wait_for(lambda: look() or self._ended is self.process, STEP_S)
+            found = look()
         assert found, (self._command, self.lines[-5:])
         return found
 
