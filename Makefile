@@ -45,9 +45,10 @@ fuzz: $(BUILD)/dev.stamp
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
-# Workers that are killed and stopped, many rounds of each.
+# Workers that are killed and stopped, many rounds of each; then a query of Spark through 60 rounds of kills.
 crash: $(BUILD)/dev.stamp
-	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-200} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -n $(JOBS) tests/crash tests/spark/test_kill.py tests/spark/test_cluster.py
+	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-200} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -n $(JOBS) tests/crash
+	MESHMSG_SPARK_ROUNDS=$${SPARK_ROUNDS:-60} MESHMSG_CLUSTER_ROUNDS=$${CLUSTER_ROUNDS:-10} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -s tests/spark/test_kill.py tests/spark/test_cluster.py tests/spark/test_campaign.py
 
 # Changes one operator of the C core at a time: an hour or two (tests/mutants/README.md). A run that is cut off goes on
 # where it stopped.

@@ -30,6 +30,8 @@ from meshmsg.patterns import WorkQueue as WorkQueue
 from meshmsg.patterns import WorkStats as WorkStats
 from meshmsg.patterns import work as work
 
+from ._counts import SourceCounts as SourceCounts
+from ._counts import count_reads as count_reads
 from ._progress import progress_listener as progress_listener
 from ._register import register as register
 from ._tasks import run_tasks as run_tasks
@@ -47,12 +49,14 @@ __all__ = [
     "FanOutError",
     "FanOutStats",
     "ItemError",
+    "SourceCounts",
     "TaskNode",
     "Topology",
     "WorkBatch",
     "WorkQueue",
     "WorkStats",
     "Worker",
+    "count_reads",
     "executors_as_mesh",
     "map_rows",
     "progress_listener",

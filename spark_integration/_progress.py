@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
+    from ._counts import SourceCounts
+
 SHORT = 8
 """Digits of the uuid of a spool that a line has."""
 SHOWN_MAX = 8
@@ -65,7 +67,19 @@ def line_of(progress: Any) -> str:
     return f"{line}; behind by {sum(lag.values()):,}: {named}{more}"
 
 
-def progress_listener(write: Callable[[str], object] = print) -> StreamingQueryListener:
+def counted(counts: SourceCounts | None) -> str:
+    """Return the end of a line: what all tasks did so far."""
+    if counts is None:
+        return ""
+    return (
+        f"; in all {counts.rows:,} rows, {counts.bytes:,} bytes, "
+        f"{counts.retries:,} attempts again, {counts.skipped:,} messages left out"
+    )
+
+
+def progress_listener(
+    write: Callable[[str], object] = print, *, counts: SourceCounts | None = None
+) -> StreamingQueryListener:
     """Return a listener that writes a line for each batch of each query.
 
     A line has the query, the batch, its rows and time, and by how many messages the query is behind
@@ -75,6 +89,7 @@ def progress_listener(write: Callable[[str], object] = print) -> StreamingQueryL
 
     Args:
         write: Takes a line, without its end. What it raises is not seen.
+        counts: Of `count_reads`: each line ends with what all tasks of the session did so far.
 
     Returns:
         The listener, for `addListener` and `removeListener`.
@@ -93,7 +108,7 @@ def progress_listener(write: Callable[[str], object] = print) -> StreamingQueryL
         def onQueryProgress(self, event: Any) -> None:
             """Write the line of a batch."""
             try:
-                write(line_of(event.progress))
+                write(line_of(event.progress) + counted(counts))
             except Exception:  # of `write`, or a Spark that tells other things: the query goes on
                 return
 

@@ -114,6 +114,6 @@ def test_the_story_counts_each_record_once_though_a_worker_is_killed(tmp_path: P
     killed = re.search(r"killed in the middle: True; tasks tried again: (\d+)", done.stdout)
     assert killed is not None, done.stdout
     assert int(killed[1]) > 0
-    assert "found the spools in the mesh: tcp://" in done.stdout
+    assert "looks for the spools in the mesh" in done.stdout
     assert "were encrypted and authenticated by CURVE" in done.stdout
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

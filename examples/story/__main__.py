@@ -23,7 +23,7 @@ from meshmsg.mesh import Mesh
 
 from .consumer import Consumer, StoryError
 from .parse import killed
-from .producer import CLUSTER, SERVICE
+from .producer import CLUSTER, END
 from .sums import direct
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +90,7 @@ class Story:
         self._mesh = stack.enter_context(
             Mesh(cluster=CLUSTER, name="consumer", bind="tcp://127.0.0.1:0", secret=self._secret)
         )
-        self._stop = stack.enter_context(self._mesh.connect(SERVICE, meshmsg.Push))
+        self._stop = stack.enter_context(self._mesh.connect(END, meshmsg.Push))
         self._children: list[Child] = []
         stack.callback(self._end)
 
@@ -160,8 +160,7 @@ class Story:
                 raise StoryError(f"not over after {self._chosen.timeout:.0f} s; {consumer.line()}")
             if consumer.told.spark and not found:
                 found = True
-                where = ", ".join(consumer.told.endpoints)
-                say(f"Spark {consumer.told.spark} found the spools in the mesh: {where}.")
+                say(f"Spark {consumer.told.spark} looks for the spools in the mesh.")
             if time.monotonic() - last >= SAY_S and (line := consumer.line()) != said:
                 say(line)
                 last, said = time.monotonic(), line

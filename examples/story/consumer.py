@@ -29,7 +29,6 @@ class Told:
     """What the processes said of themselves, in the order it came."""
 
     spark: str = ""
-    endpoints: list[str] = field(default_factory=list)
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
     kept: dict[str, int] = field(default_factory=dict)
     """Records in the spool of each producer, by what its meter calls it."""
@@ -100,7 +99,7 @@ class Consumer:
         told = self.told
         match fact["what"]:
             case "spark":
-                told.spark, told.endpoints = fact["version"], fact["endpoints"]
+                told.spark = fact["version"]
             case "progress":
                 told.batches.append((fact["t"], fact))
             case "done":

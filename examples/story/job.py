@@ -1,4 +1,4 @@
-"""The Spark job: find the producers in the mesh, read their spools, add up, send the sums.
+"""The Spark job: read the spools that the mesh has, add up, send the sums.
 
 A process of its own, because Spark brings a JVM and its own ideas about signals and output.
 `local[2,4]`: two tasks at a time, each tried up to four times (plain `local[2]` never retries).
@@ -16,22 +16,14 @@ from typing import Any
 import meshmsg
 from examples.demo.children import leave_with_parent
 from examples.demo.meter import tell
-from meshmsg.mesh import Mesh
 from meshmsg.spark import register
 
 from .parse import SCHEMA, Kill, parsed
-from .producer import CLUSTER, SERVICE, SPOOL
+from .producer import CLUSTER, SERVICE
 from .sink import send_rows
 
 TASKS, ATTEMPTS = 2, 4
 DRAIN_S = 10.0
-
-
-def endpoints_of(mesh: Mesh, count: int, timeout: float) -> list[str]:
-    """Where the spools of so many producers are shown, as the mesh says."""
-    members = mesh.wait_for(SERVICE, count, timeout=timeout)
-    services = [one for member in members for one in member.record.services]
-    return sorted(dict(one.meta)[SPOOL] for one in services if one.name == SERVICE)
 
 
 def begun() -> Any:
@@ -50,17 +42,24 @@ def begun() -> Any:
     )
 
 
-def start(spark: Any, chosen: argparse.Namespace, endpoints: list[str]) -> Any:
-    """Start the query."""
+def start(spark: Any, chosen: argparse.Namespace) -> Any:
+    """Start the query; its driver finds the producers in the mesh."""
     source = (
         spark.readStream.format("meshmsg")
-        .option("endpoints", ",".join(endpoints))
+        .option("mesh.cluster", CLUSTER)
+        .option("mesh.seeds", chosen.seed)
+        .option("mesh.service", SERVICE)
+        .option("mesh.bind", "tcp://127.0.0.1:0")
+        .option("mesh.minProducers", chosen.producers)
+        .option("offsetTimeout", f"{chosen.timeout:.0f}s")
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", chosen.batch)
         .option("columns", "value,offset")
     )
     if chosen.security is not None:
         source = source.option("security", chosen.security)
+    if chosen.secret is not None:
+        source = source.option("mesh.secretFile", chosen.secret)
     rows = source.load().mapInArrow(partial(parsed, Kill(chosen.folder, chosen.kill)), SCHEMA)
     sums = rows.groupBy("file", "month").agg(*aggregates())
     return (
@@ -130,19 +129,14 @@ def main(arguments: list[str]) -> int:
     leave_with_parent()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    node = {"name": "spark", "seeds": chosen.seed, "secret": chosen.secret}
-    with (
-        Mesh(cluster=CLUSTER, bind="tcp://127.0.0.1:0", **node) as mesh,
-        meshmsg.Push(connect=chosen.telemetry) as push,
-    ):
-        endpoints = endpoints_of(mesh, chosen.producers, chosen.timeout)
+    with meshmsg.Push(connect=chosen.telemetry) as push:
         spark = begun()
         try:
             register(spark)
-            tell(push, "spark", version=spark.version, endpoints=endpoints)
+            tell(push, "spark", version=spark.version)
             over = threading.Event()
             spark.streams.addListener(listener(push, chosen.total, over))
-            query = start(spark, chosen, endpoints)
+            query = start(spark, chosen)
             if not over.wait(chosen.timeout):
                 raise TimeoutError(f"not all rows were read within {chosen.timeout:.0f} s")
             if (error := query.exception()) is not None:

@@ -1,7 +1,7 @@
 """A producer: keeps records in a spool, shows it, and says so in the mesh.
 
 A process of its own. It is found by others through the mesh, and knows of nobody but one seed. It
-ends when it is told to, on the socket that it announces: until then its spool can be read.
+ends when it is told to, on the other socket that it announces: until then its spool can be read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from examples.demo.children import leave_with_parent
 from examples.demo.meter import Meter, tell
 from meshmsg.mesh import Mesh
 
-CLUSTER, SERVICE = "meshmsg-demo", "weather"
-SPOOL = "spool"
-"""What the meta of the service calls the endpoint of the spool."""
+CLUSTER, SERVICE, END = "meshmsg-demo", "weather", "weather-end"
+"""Of the mesh: its name, what spools are offered as, and where producers are told to end."""
 RUN = 5_000
 """Records that are kept by one call."""
 
@@ -54,7 +53,8 @@ def main(arguments: list[str]) -> int:
         Mesh(cluster=CLUSTER, bind="tcp://127.0.0.1:0", **node) as mesh,
         meshmsg.Pull(bind=f"{scheme}://127.0.0.1:0", security=mesh.security) as control,
     ):
-        mesh.announce(SERVICE, control, meta={SPOOL: server.endpoint})
+        mesh.announce(END, control)
+        mesh.announce(SERVICE, server)
         with Meter(push, {}, {f"kept by {name}": lambda: kept}):
             lines = parts(chosen.passes, chosen.index, chosen.producers)
             start = time.monotonic()

@@ -10,10 +10,12 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
 
 from meshmsg import UsageError
 from meshmsg.spark._parsing import (
+    ENDPOINTS_MAX,
     TIMEOUT_MAX_S,
     endpoints,
     flag,
@@ -41,8 +43,37 @@ EARLIEST, LATEST = -2, -1
 """What stands in JSON for the first message that is there, and for what comes from now on."""
 UUID = re.compile(r"[0-9a-f]{32}")
 
-Start = str | Mapping[str, int]
-"""`earliest`, `latest`, or a number for each uuid."""
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+TIME_MAX_US = 2**62
+"""Microseconds since 1970 that an option can name."""
+
+
+class Moments(NamedTuple):
+    """Times, in microseconds since 1970: the first message that was put then or later."""
+
+    name: str
+    """Of the option."""
+    every: int | None
+    """Of each spool."""
+    each: Mapping[str, int]
+    """Of some, by uuid."""
+
+
+Start = str | Mapping[str, int] | Moments
+"""`earliest`, `latest`, a number for each uuid, or times."""
+
+
+class MeshOptions(NamedTuple):
+    """Which mesh, and what is looked for in it: the options `mesh.*`."""
+
+    cluster: str
+    service: str
+    seeds: tuple[str, ...]
+    secret: str | None = None
+    """The path of its file."""
+    bind: str | None = None
+    least: int = 1
+    """So many nodes are waited for as a query begins."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +81,7 @@ class SourceOptions:
     """What a user asked for; times are seconds, sizes are bytes."""
 
     endpoints: tuple[str, ...]
+    """Nothing, if a mesh finds them."""
     columns: tuple[str, ...]
     starting: Start
     ending: Start = "latest"
@@ -73,6 +105,7 @@ class SourceOptions:
     pattern: str | None = None
     live: bool = False
     live_window: float = 1.0
+    mesh: MeshOptions | None = None
 
     @property
     def needs_sizes(self) -> bool:
@@ -116,6 +149,39 @@ def _places(name: str, value: str) -> Start:
     return found
 
 
+def _time(name: str, value: str) -> int:
+    """Return microseconds since 1970, of milliseconds as Kafka has them or of an ISO time."""
+    word = value.strip()
+    if re.fullmatch(r"[0-9]{1,18}", word) and int(word) * 1000 <= TIME_MAX_US:
+        return int(word) * 1000
+    try:
+        found = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", word))
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None or found < EPOCH:
+        raise UsageError(
+            f"option {name} has {value!r}; it is milliseconds since 1970, or a time with its zone "
+            "such as 2026-11-28T09:30:00+01:00"
+        )
+    return (found - EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(name: str, value: str) -> Moments:
+    return Moments(name, _time(name, value), {})
+
+
+def _moments(name: str, value: str) -> Moments:
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found or not all(map(UUID.fullmatch, found)):
+        raise UsageError(
+            f'option {name} is {value!r}; it is JSON such as {{"UUID OF A SPOOL": 1795858200000}}'
+        )
+    return Moments(name, None, {uuid: _time(name, str(time)) for uuid, time in found.items()})
+
+
 def _pattern(name: str, value: str) -> str:
     try:
         re.compile(value)
@@ -148,6 +214,10 @@ _OPTIONS: dict[str, _Option] = {
     "includeMeta": _Option(flag, "", BATCH | STREAM | LIVE),
     "startingOffsets": _Option(_places, "starting"),
     "endingOffsets": _Option(_places, "ending", BATCH),
+    "startingTimestamp": _Option(_moment, "starting"),
+    "startingOffsetsByTimestamp": _Option(_moments, "starting"),
+    "endingTimestamp": _Option(_moment, "ending", BATCH),
+    "endingOffsetsByTimestamp": _Option(_moments, "ending", BATCH),
     "maxOffsetsPerTrigger": _Option(whole(1, SEQ_MAX), "max_rows", STREAM),
     "maxBytesPerTrigger": _Option(size(1, SEQ_MAX), "max_bytes", STREAM),
     "minOffsetsPerTrigger": _Option(whole(1, SEQ_MAX), "min_rows", STREAM),
@@ -166,6 +236,12 @@ _OPTIONS: dict[str, _Option] = {
     "topic": _Option(text, "topic", BATCH | STREAM | LIVE),
     "subscribe": _Option(listed, "topics", BATCH | STREAM),
     "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
+    "mesh.cluster": _Option(text, "mesh.cluster"),
+    "mesh.service": _Option(text, "mesh.service"),
+    "mesh.seeds": _Option(endpoints, "mesh.seeds"),
+    "mesh.secretFile": _Option(text, "mesh.secret"),
+    "mesh.bind": _Option(text, "mesh.bind"),
+    "mesh.minProducers": _Option(whole(1, ENDPOINTS_MAX), "mesh.least"),
     "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
     "liveWindow": _Option(seconds(TIMEOUT_MAX_S), "live_window", LIVE),
 }
@@ -198,23 +274,46 @@ def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
     kind = "live" if live else "stream" if stream else "batch"
     found: dict[str, Any] = {"starting": "latest" if stream else "earliest"}
     flags = {"includeHeaders": False, "includeMeta": False}
+    said: dict[str, str] = {}
     for name, value in named.items():
         option = _OPTIONS[name]
         if kind not in option.readers:
             raise UsageError(f"option {name} is not one of {_KINDS[kind]}")
         read = option.read(name, value)
         if option.kept:
+            if option.kept in said:
+                raise UsageError(f"{said[option.kept]} and {name} are there, and one is enough")
+            said[option.kept] = name
             found[option.kept] = read
         else:
             flags[name] = read
-    if "endpoints" not in found:
-        raise UsageError(
-            "option endpoints is missing: where the spools are shown, such as tcp://10.0.0.5:5570"
-        )
+    _found_by(found)
     found["columns"] = _with(found.get("columns"), flags)
     options = SourceOptions(**found)
     _together(options)
     return options
+
+
+def _found_by(found: dict[str, Any]) -> None:
+    """Have either endpoints, or a mesh that finds them.
+
+    Raises:
+        UsageError: There are both, or neither, or less of a mesh than is needed.
+    """
+    mesh = {name[5:]: found.pop(name) for name in list(found) if name.startswith("mesh.")}
+    if not mesh:
+        if "endpoints" in found:
+            return
+        raise UsageError(
+            "option endpoints is missing: where the spools are shown, such as "
+            "tcp://10.0.0.5:5570; or mesh.cluster, mesh.seeds and mesh.service, which find them"
+        )
+    if "endpoints" in found:
+        raise UsageError("endpoints and mesh.* are there, and one of them is enough")
+    for name in ("cluster", "seeds", "service"):
+        if name not in mesh:
+            raise UsageError(f"option mesh.{name} is missing: a mesh needs it, as it has others")
+    found["mesh"], found["endpoints"] = MeshOptions(**mesh), ()
 
 
 def columns_asked(given: Mapping[str, str]) -> tuple[str, ...]:

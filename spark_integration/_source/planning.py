@@ -15,6 +15,8 @@ from typing import Any
 
 import meshmsg as mm
 
+from .leaving import Leaving
+from .moments import number_at
 from .offsets import (
     Place,
     Places,
@@ -29,7 +31,7 @@ from .offsets import (
     split,
     to_json,
 )
-from .options import EARLIEST, LATEST, SourceOptions, Start
+from .options import EARLIEST, LATEST, Moments, SourceOptions, Start
 from .reading import RangePartition
 from .watch import Watch
 
@@ -45,8 +47,10 @@ class Planner:
         *,
         clock: Callable[[], float] = time.monotonic,
         watch: Callable[[SourceOptions], Any] = Watch,
+        find: Callable[[str, Shown, int, SourceOptions], int] = number_at,
     ) -> None:
         self._options, self._clock, self._open = options, clock, watch
+        self._find = find
         self._watching: Any = None
         self._initial: Places | None = None
         self._target: dict[str, Shown] | None = None
@@ -55,6 +59,7 @@ class Planner:
         self._held = False
         self._began = clock()
         self._behind: dict[str, float] = {}
+        self._leaving = Leaving(options, clock)
         self._told = ""
 
     def initial(self) -> dict[str, Any]:
@@ -65,9 +70,9 @@ class Planner:
             UsageError, SpoolAheadError: `startingOffsets` names what is not there.
         """
         if self._initial is None:
-            self._initial = places_of(
-                "startingOffsets", self._options.starting, self._heard(everybody=False)
-            )
+            shown = self._heard(everybody=False)
+            starting = self._numbers(self._options.starting, shown)
+            self._initial = places_of("startingOffsets", starting, shown)
         return to_json(self._initial)
 
     def latest(
@@ -166,8 +171,10 @@ class Planner:
         """
         try:
             shown = self._heard(everybody=True)
-            start = places_of("startingOffsets", self._options.starting, shown)
-            end = places_of("endingOffsets", self._options.ending, shown)
+            starting = self._numbers(self._options.starting, shown)
+            ending = self._numbers(self._options.ending, shown)
+            start = places_of("startingOffsets", starting, shown)
+            end = places_of("endingOffsets", ending, shown)
             self._check(start, shown)
             return self._partitions(spans(start, end))
         finally:
@@ -191,6 +198,24 @@ class Planner:
         if self._watching is None:
             self._watching = self._open(self._options)
         return self._watching
+
+    def _numbers(self, said: Start, shown: Mapping[str, Shown]) -> str | Mapping[str, int]:
+        """Return what an option says, with numbers in place of times.
+
+        Raises:
+            UsageError: It names a spool that is not shown.
+        """
+        if not isinstance(said, Moments):
+            return said
+        times = said.each
+        if said.every is not None:
+            times = dict.fromkeys(shown, said.every)
+        for uuid in times:
+            if uuid not in shown:
+                raise _not_shown(said.name, uuid, shown)
+        return {
+            uuid: self._find(uuid, shown[uuid], time, self._options) for uuid, time in times.items()
+        }
 
     def _heard(self, *, everybody: bool) -> dict[str, Shown]:
         shown: dict[str, Shown] = self._watch.ask(patient=True)
@@ -236,7 +261,9 @@ class Planner:
                     )
         seen = shown.keys() | self._watch.last().keys()
         gone = [uuid for uuid in places if uuid not in seen]
-        if gone and self._options.fail_on_loss and not self._watch.silent():
+        if self._options.mesh is not None:
+            self._leaving.check(places, gone, shown, self._watch.unheard())
+        elif gone and self._options.fail_on_loss and not self._watch.silent():
             raise mm.SpoolChangedError(
                 f"the spool {gone[0]}, read up to {places[gone[0]].next - 1}, is shown by none of "
                 "the endpoints, and all of them answer: was its folder made anew? "
@@ -260,21 +287,31 @@ class Planner:
     def _partitions(self, found: list[Span]) -> list[RangePartition]:
         known = self._watch.last()
         if any(span.uuid not in known for span in found):
-            known = self._watch.ask(patient=True)
+            wanted = frozenset(span.uuid for span in found)
+            known = self._watch.ask(patient=True, wanted=wanted)
         means = self._watch.means()
         most = self._options.partition_bytes
         rows = {} if most is None else {u: max(int(most / mean), 1) for u, mean in means.items()}
         made = []
         for span in split(found, self._options.min_partitions, rows):
             if span.uuid not in known:
-                raise _silent(
-                    self._watch.silent(), f"no endpoint that answers shows the spool {span.uuid}"
-                )
+                silent = self._watch.silent()
+                if silent or self._options.fail_on_loss:
+                    raise _silent(silent, f"no endpoint that answers shows the spool {span.uuid}")
+                LOG.warning("left out: messages %d to %d of %s, which nobody shows", *_lost(span))
+                continue
             made.append(RangePartition(*span, known[span.uuid].endpoints))
         return made
 
 
-def places_of(name: str, said: Start, shown: Mapping[str, Shown]) -> Places:
+def _not_shown(name: str, uuid: str, shown: Mapping[str, Shown]) -> mm.UsageError:
+    return mm.UsageError(
+        f"option {name} names the spool {uuid}, which no endpoint shows: they show "
+        f"{', '.join(shown) or 'none'}"
+    )
+
+
+def places_of(name: str, said: str | Mapping[str, int], shown: Mapping[str, Shown]) -> Places:
     """Return what an option says, of the spools that are shown.
 
     Raises:
@@ -288,10 +325,7 @@ def places_of(name: str, said: Start, shown: Mapping[str, Shown]) -> Places:
     for uuid, seq in () if isinstance(said, str) else said.items():
         found = shown.get(uuid)
         if found is None:
-            raise mm.UsageError(
-                f"option {name} names the spool {uuid}, which no endpoint shows: they show "
-                f"{', '.join(shown) or 'none'}"
-            )
+            raise _not_shown(name, uuid, shown)
         if seq > found.stable:
             raise mm.SpoolAheadError(
                 f"option {name} has {seq} for the spool {uuid}, where what is durable ends with "
@@ -304,6 +338,10 @@ def places_of(name: str, said: Start, shown: Mapping[str, Shown]) -> Places:
     if said == "earliest" and name == "endingOffsets":
         raise mm.UsageError("option endingOffsets is earliest: nothing would be read")
     return made
+
+
+def _lost(span: Span) -> tuple[int, int, str]:
+    return span.first, span.end - 1, span.uuid
 
 
 def _silent(silent: list[str], why: str) -> mm.TimedOutError:

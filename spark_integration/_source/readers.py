@@ -6,7 +6,7 @@ nothing before it plans, so that it can be pickled and sent to executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class RangesReader(DataSourceReader):
     """Of `spark.read`: all that is durable as it is planned, or what options say."""
 
+    counts: Mapping[str, Any] | None = None
+    """What tasks add to, by name (_counts.py)."""
+
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
@@ -33,11 +36,14 @@ class RangesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read what a task is to read, in an executor."""
-        return read_range(partition, self._options)
+        return read_range(partition, self._options, self.counts)
 
 
 class RangesStreamReader(DataSourceStreamReader):
     """Of `readStream`, without what only Spark 4.2 and later asks for."""
+
+    counts: Mapping[str, Any] | None = None
+    """What tasks add to, by name (_counts.py)."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -60,7 +66,7 @@ class RangesStreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read what a task is to read, in an executor."""
-        return read_range(partition, self._options)
+        return read_range(partition, self._options, self.counts)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Have the group trim what is not needed."""
@@ -76,7 +82,7 @@ class PlainStreamReader(RangesStreamReader):
     """Of Spark 4.0 and 4.1: a batch has all that is there.
 
     Raises:
-        UsageError: A limit of a batch is asked for.
+        UsageError: A limit of a batch, or a mesh, is asked for.
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -85,6 +91,11 @@ class PlainStreamReader(RangesStreamReader):
             raise UsageError(
                 "maxOffsetsPerTrigger, maxBytesPerTrigger and minOffsetsPerTrigger need Spark 4.2 "
                 "or later"
+            )
+        if options.mesh is not None:
+            raise UsageError(
+                "mesh.* of a stream needs Spark 4.2 or later: before, a spool that is not found "
+                "yet would be read again from its beginning"
             )
         super().__init__(options)
 

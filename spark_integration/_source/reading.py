@@ -11,14 +11,16 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 import meshmsg as mm
 
-from .._protected import protected
+from .opening import remote_of
 from .options import SourceOptions
 from .schema import record_batch
 
@@ -59,20 +61,22 @@ class _Connections:
     def of(self, piece: RangePartition, options: SourceOptions) -> mm.RemoteSpool:
         """Return the connection for a range, opened if there is none."""
         corruption: Any = "fail" if options.fail_on_loss else "gap"
-        key = (piece.uuid, piece.endpoints, options.security, corruption, options.fetch_timeout)
+        secret = options.mesh and options.mesh.secret
+        policy, timeout = (options.security, secret), options.fetch_timeout
+        key = (piece.uuid, piece.endpoints, policy, corruption, timeout)
         with self._lock:
             if self._process != os.getpid():  # of a parent: not ours to close
                 self._open.clear()
                 self._process = os.getpid()
             remote = self._open.pop(key, None)
             if remote is None:
-                with protected(options.security):
-                    remote = mm.RemoteSpool(
-                        piece.endpoints,
-                        uuid=piece.uuid,
-                        on_corruption=corruption,
-                        timeout=options.fetch_timeout,
-                    )
+                remote = remote_of(
+                    piece.endpoints,
+                    options,
+                    options.fetch_timeout,
+                    uuid=piece.uuid,
+                    on_corruption=corruption,
+                )
             self._open[key] = remote
             if len(self._open) > CONNECTIONS_MAX:
                 self._open.popitem(last=False)[1].close()
@@ -97,12 +101,36 @@ CONNECTIONS = _Connections()
 """Of this process."""
 
 
-def read_range(piece: InputPartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+@dataclass
+class Tally:
+    """What one attempt of a task has done."""
+
+    rows: int = 0
+    bytes: int = 0
+    retries: int = 0
+    skipped: int = 0
+
+    def add_to(self, counts: Mapping[str, Any]) -> None:
+        """Add it to the counts of a query."""
+        for name, count in vars(self).items():
+            counts[name].add(count)
+
+
+def _attempts_before() -> int:
+    """Return how often this task was tried before."""
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()
+
+
+def read_range(
+    piece: InputPartition, options: SourceOptions, counts: Mapping[str, Any] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Read what a task is to read.
 
     Args:
         piece: A RangePartition; Spark makes one without a value where there is nothing to read.
         options: Of the source.
+        counts: What is added to as it ends well, by the names of a Tally; None: nothing.
 
     Raises:
         SpoolTrimmedError, SpoolCorruptError: Messages are gone, and `failOnDataLoss` is true.
@@ -120,18 +148,23 @@ def read_range(piece: InputPartition, options: SourceOptions) -> Iterator[pa.Rec
         "topic": options.topic,
         "endpoint": ",".join(piece.endpoints),
     }
+    tally = Tally(retries=_attempts_before())
     try:
-        for batch in _batches(remote, piece, options):
+        for batch in _batches(remote, piece, options, tally):
             rows = record_batch(batch, options, constants)
             if rows.num_rows:
+                tally.rows += rows.num_rows
+                tally.bytes += rows.nbytes
                 yield rows
+        if counts is not None:
+            tally.add_to(counts)
     except mm.MeshError:
         CONNECTIONS.drop(remote)
         raise
 
 
 def _batches(
-    remote: mm.RemoteSpool, piece: RangePartition, options: SourceOptions
+    remote: mm.RemoteSpool, piece: RangePartition, options: SourceOptions, tally: Tally
 ) -> Iterator[mm.SpoolBatch]:
     """Read all of it, going on behind what is gone if that is no failure."""
     seq = piece.first
@@ -139,7 +172,7 @@ def _batches(
         try:
             read = remote.read(seq, piece.end, max_bytes=options.batch_bytes, epoch=piece.epoch)
             for batch in read:
-                _complete(batch, seq, piece, options)
+                tally.skipped += _complete(batch, seq, piece, options)
                 seq = batch.last_seq + 1
                 yield batch
             if seq < piece.end and not options.compacted:
@@ -154,20 +187,21 @@ def _batches(
                     first=error.first,
                 ) from None
             LOG.warning("left out: %s", error)
-            seq = max(seq + 1, min(error.first, piece.end))
+            first = max(seq + 1, min(error.first, piece.end))
+            tally.skipped += first - seq
+            seq = first
 
 
-def _complete(
-    batch: mm.SpoolBatch, seq: int, piece: RangePartition, options: SourceOptions
-) -> None:
-    """Raise if numbers are missing that nobody said are gone."""
+def _complete(batch: mm.SpoolBatch, seq: int, piece: RangePartition, options: SourceOptions) -> int:
+    """Return how many are gone; raise if numbers are missing that nobody said are."""
     for gap in batch.gaps:
         LOG.warning("left out: messages %d to %d of %s are harmed", gap.first, gap.last, piece.uuid)
-    if options.compacted:
-        return
     gone = sum(gap.last - gap.first + 1 for gap in batch.gaps)
+    if options.compacted:
+        return gone
     if len(batch) + gone != batch.last_seq + 1 - seq:
         raise _missing(piece, seq, batch.last_seq)
+    return gone
 
 
 def _missing(piece: RangePartition, first: int, last: int) -> mm.SpoolError:

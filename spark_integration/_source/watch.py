@@ -11,13 +11,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import meshmsg as mm
 
-from .._protected import protected
 from .offsets import Place, Shown
+from .opening import remote_of
 from .options import SourceOptions
+
+if TYPE_CHECKING:
+    from .discovery import Discovery
 
 LOG = logging.getLogger("meshmsg")
 RETRY_S = 0.25
@@ -66,9 +69,7 @@ class Endpoint:
         self._thread.start()
 
     def _open(self) -> mm.RemoteSpool:
-        with protected(self._options.security):
-            timeout = self._options.offset_timeout
-            return mm.RemoteSpool(self.url, timeout=timeout, holder=HOLDER)
+        return remote_of((self.url,), self._options, self._options.offset_timeout, holder=HOLDER)
 
     def close(self) -> None:
         """Ask no more."""
@@ -164,12 +165,20 @@ class Endpoint:
 
 
 class Watch:
-    """All endpoints of a source. Thread-safe: yes."""
+    """All endpoints of a source: those that options name, or that a mesh finds. Thread-safe: yes.
+
+    Endpoints that a mesh finds come and go where somebody asks.
+    """
 
     def __init__(self, options: SourceOptions) -> None:
         self._changed = threading.Condition()
+        self._options = options
         self._timeout = options.offset_timeout
+        self._want: dict[str, Held] = {}
+        self._refused: dict[str, str] = {}
+        """By endpoint: why it cannot be asked at all."""
         self.endpoints: list[Endpoint] = []
+        self._mesh = _discovery(options)
         try:
             for url in options.endpoints:
                 self.endpoints.append(Endpoint(url, options, self._changed))
@@ -177,14 +186,37 @@ class Watch:
             self.close()
             raise
 
-    def ask(self, *, patient: bool = False) -> dict[str, Shown]:
+    def ask(
+        self, *, patient: bool = False, wanted: frozenset[str] = frozenset()
+    ) -> dict[str, Shown]:
         """Ask all endpoints, and return what they say by uuid.
 
         Those that did not answer the last time are not waited for; what they said before counts.
 
         Args:
-            patient: Wait for those as well, up to `offsetTimeout`.
+            patient: Wait for those as well, up to `offsetTimeout`; and for a mesh, until it has
+                found as many as a query needs.
+            wanted: Spools that a mesh is given as much time to find.
+
+        Raises:
+            TimedOutError: A mesh did not find so many.
+            UsageError: What it found are no spools.
         """
+        if self._mesh is None:
+            return self._ask(patient)
+        if patient:
+            self._mesh.wait(self._timeout)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            self._follow(self._mesh)
+            shown = self._ask(patient)
+            left = deadline - time.monotonic()
+            if wanted <= shown.keys() or left <= 0:
+                return shown
+            with self._changed:
+                self._changed.wait(min(RETRY_S, left))
+
+    def _ask(self, patient: bool) -> dict[str, Shown]:
         with self._changed:
             for one in self.endpoints:
                 one.asked += 1
@@ -199,6 +231,39 @@ class Watch:
             )
             return self._shown()
 
+    def _follow(self, mesh: Discovery) -> None:
+        """Have the endpoints that the mesh says now: only who is there is asked anew."""
+        there, away = mesh.found()
+        with self._changed:
+            kept = [
+                one
+                for one in self.endpoints
+                if one.url in there or (one.url in away and not self._followed(one))
+            ]
+            gone = [one for one in self.endpoints if one not in kept]
+            self.endpoints = kept
+        for one in gone:
+            LOG.info("%s is shown by the mesh no more", one.url)
+            one.close()
+        self._refused = {url: why for url, why in self._refused.items() if url in there}
+        for url in sorted(there - {one.url for one in kept} - self._refused.keys()):
+            try:
+                made = Endpoint(url, self._options, self._changed)
+            except mm.AddressError as error:
+                self._refused[url] = str(error)
+                continue
+            with self._changed:
+                made.want.update(self._want)
+                self.endpoints.append(made)
+
+    def _followed(self, one: Endpoint) -> bool:
+        """Whether what is silent there is shown elsewhere by now, in a later life."""
+        return one.down and any(
+            other.info.uuid == one.info.uuid and other.info.epoch > one.info.epoch
+            for other in self.endpoints
+            if one.info and other.info and not other.down
+        )
+
     def last(self) -> dict[str, Shown]:
         """Return what they said last, without asking."""
         with self._changed:
@@ -207,14 +272,14 @@ class Watch:
     def silent(self) -> list[str]:
         """Return which endpoints have not answered, each with the reason."""
         with self._changed:
-            return [
-                f"{one.url} ({one.error})" for one in self.endpoints if one.down or not one.info
-            ]
+            found = {one.url: one.error for one in self.endpoints if one.down or not one.info}
+            return [f"{url} ({why})" for url, why in (found | self._refused).items()]
 
     def unheard(self) -> list[str]:
         """Return which endpoints have never answered, each with the reason."""
         with self._changed:
-            return [f"{one.url} ({one.error})" for one in self.endpoints if one.info is None]
+            found = {one.url: one.error for one in self.endpoints if one.info is None}
+            return [f"{url} ({why})" for url, why in (found | self._refused).items()]
 
     def means(self) -> dict[str, float]:
         """Return the mean size of messages, by uuid, where it is known."""
@@ -226,9 +291,9 @@ class Watch:
         with self._changed:
             for uuid, place in places.items():
                 below = done[uuid].next - 1 if uuid in done else 0
-                for one in self.endpoints:
-                    one.want[uuid] = Held(place.next, below)
+                self._want[uuid] = Held(place.next, below)
             for one in self.endpoints:  # nobody waits for it
+                one.want.update(self._want)
                 one.asked += 1
             self._changed.notify_all()
 
@@ -236,10 +301,13 @@ class Watch:
         """Ask no more. Leases stay until they end."""
         for one in self.endpoints:
             one.close()
+        if self._mesh is not None:
+            self._mesh.close()
 
     def _shown(self) -> dict[str, Shown]:
+        """Return what is shown; who answers stands in front of who does not."""
         found: dict[str, Shown] = {}
-        for one in self.endpoints:
+        for one in sorted(self.endpoints, key=lambda one: one.down):
             if (info := one.info) is None:
                 continue
             before = found.get(info.uuid)
@@ -249,3 +317,12 @@ class Watch:
             else:
                 found[info.uuid] = before._replace(endpoints=urls)
         return found
+
+
+def _discovery(options: SourceOptions) -> Discovery | None:
+    """Join the mesh, if there is one to join: who names endpoints does not load it."""
+    if options.mesh is None:
+        return None
+    from .discovery import Discovery
+
+    return Discovery(options.mesh)

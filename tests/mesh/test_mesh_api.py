@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg import aio as mm_aio
 from meshmsg.mesh import Callback, EventKind, Mesh, SharedDir, State
 from meshmsg.mesh import aio as mesh_aio
 from tests.support.meshes import WAIT_S, eventually, node, until
@@ -381,3 +382,48 @@ def test_an_idle_mesh_is_not_in_import_meshmsg() -> None:
     code = "import sys, meshmsg; print([m for m in sys.modules if 'mesh.' in m or 'crypto' in m])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_a_spool_server_is_announced_and_withdrawn_as_it_is_closed(
+    first: Mesh, tmp_path: Path
+) -> None:
+    """Its role is told, so that who reads spools can tell it from a socket of that name."""
+    with (
+        node("b", first.endpoint) as b,
+        mm.Spool(str(tmp_path / "s")) as spool,
+        first.watch("orders") as watch,
+    ):
+        with mm.SpoolServer(spool, bind="tcp://127.0.0.1:0") as server:
+            b.announce("orders", server, meta={"v": "2"})
+            until(watch, EventKind.CHANGED, "b")
+            [member] = first.wait_for("orders", timeout=WAIT_S)
+            [service] = member.record.services
+            assert (service.name, service.role) == ("orders", "spool")
+            assert (service.endpoints, dict(service.meta)) == ((server.endpoint,), {"v": "2"})
+        eventually(lambda: "orders" not in first.services())
+
+
+async def _announced(first: Mesh, folder: str) -> list[str]:
+    async with mm_aio.Spool(folder) as spool:
+        async with mm_aio.SpoolServer(spool, bind="tcp://127.0.0.1:0") as server:
+            first.announce("orders", server)
+            [member] = first.services()["orders"]
+            return [one.role for one in member.record.services]
+
+
+def test_a_spool_server_of_asyncio_is_announced_likewise(first: Mesh, tmp_path: Path) -> None:
+    """The same word, as readers do not care."""
+    assert asyncio.run(_announced(first, str(tmp_path / "s"))) == ["spool"]
+
+
+def test_where_a_service_is_can_be_asked(first: Mesh) -> None:
+    """Of all that offer it, this node too; who has left is not among them."""
+    with mm.Pull(bind="tcp://127.0.0.1:0") as one, mm.Pull(bind="tcp://127.0.0.1:0") as two:
+        first.announce("s", one)
+        with node("b", first.endpoint) as b:
+            b.announce("s", two)
+            first.wait_for("s", 2, timeout=WAIT_S)
+            names = {url: m.record.name for url, m in first.endpoints("s").items()}
+            assert names == {one.endpoint: "first", two.endpoint: "b"}
+        eventually(lambda: first.endpoints("s").keys() == {one.endpoint})
+        assert first.endpoints("t") == {}

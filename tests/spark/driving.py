@@ -11,26 +11,34 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Any
 
 
-def main() -> None:
-    """Run it as the command line says."""
+def session(master: str = "local[2,4]") -> Any:
+    """Start Spark in this process: two tasks at a time, and four attempts of each."""
     import pyspark
     from pyspark.sql import SparkSession
 
-    folder, endpoint, limit, *master = sys.argv[1:]
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)  # a cluster starts its scripts
     spark = (
-        SparkSession.builder.master(master[0] if master else "local[2,4]")
+        SparkSession.builder.master(master)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .config("spark.executor.memory", "512m")
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def main() -> None:
+    """Run it as the command line says."""
+    folder, endpoint, limit, *master = sys.argv[1:]
+    spark = session(*master)
     query = (
         spark.readStream.format("meshmsg")
         .options(endpoints=endpoint, startingOffsets="earliest", maxOffsetsPerTrigger=limit)

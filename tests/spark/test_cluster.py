@@ -24,7 +24,7 @@ from tests.support.sparked import needs_spark
 
 pytestmark = [needs_spark, pytest.mark.leaves_threads]
 
-ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("MESHMSG_CLUSTER_ROUNDS", "1"))
 CLUSTER = "local-cluster[2,1,1024]"
 COUNT = 2000
 LIMIT = 700

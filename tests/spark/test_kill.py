@@ -1,7 +1,7 @@
 """Processes of Spark, and producers, that are killed by SIGKILL while they read: the table has each
 message once. A PULL in a task, which is killed likewise, loses some: so the kills hit.
 
-A round here; `make crash` has as many as it is told. Not here: what is read without a kill
+One kill a query. Not here: many rounds of them (test_campaign.py), what is read without a kill
 (test_source.py).
 """
 

@@ -7,6 +7,7 @@ Not here: processes that are killed (tests/crash/test_spark_kill.py), readers wi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg.spark import progress_listener, register
 from tests.support.pairs import WAIT_S, of_its_own
-from tests.support.sparked import filled, needs_spark
+from tests.support.sparked import filled, needs_spark, times_of
 
 pytestmark = [needs_spark, pytest.mark.leaves_threads]
 
@@ -93,6 +94,19 @@ def test_a_batch_is_between_the_offsets_that_are_given(spark: Any, shown: Shown)
     ends = {"startingOffsets": f'{{"{uuid}": 10}}', "endingOffsets": f'{{"{uuid}": 20}}'}
     rows = reading(spark.read, shown.endpoint, columns="offset", **ends).load().collect()
     assert sorted(row.offset for row in rows) == list(range(10, 20))
+
+
+def test_a_batch_is_between_the_times_that_are_given(spark: Any, shown: Shown) -> None:
+    """As the column says them: the first is in it, the second is not."""
+    for _ in range(3):
+        shown.spool.append_many([b"x"] * 10)
+    stored = times_of(shown.spool, COUNT + 30)
+    times = [datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=t) for t in stored]
+    first, end = times[COUNT + 4], times[COUNT + 24]
+    given = {"startingTimestamp": first.isoformat(), "endingTimestamp": end.isoformat()}
+    rows = reading(spark.read, shown.endpoint, columns="offset", **given).load().collect()
+    expected = [seq for seq, time in enumerate(times, 1) if first <= time < end]
+    assert sorted(row.offset for row in rows) == expected != []
 
 
 def test_an_empty_spool_is_an_empty_table(spark: Any, tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ needs_spark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.jo
 
 def options(*, stream: bool = True, **given: object) -> SourceOptions:
     """Return checked options, as text in Spark's spelling."""
-    words = {name: str(value) for name, value in {"endpoints": URL, **given}.items()}
+    words = {name: str(value) for name, value in given.items()}
+    if not any(name.startswith("mesh.") for name in words):
+        words.setdefault("endpoints", URL)
     return source_options(words, stream=stream)
 
 
@@ -57,7 +59,9 @@ class Told:
         for name, (first, stable) in spools.items():
             self.shown[name * 32] = Shown(first, stable, 1, (f"tcp://{name}:1",))
 
-    def ask(self, *, patient: bool = False) -> dict[str, Shown]:
+    def ask(
+        self, *, patient: bool = False, wanted: frozenset[str] = frozenset()
+    ) -> dict[str, Shown]:
         """Return what is said now."""
         return dict(self.shown)
 
@@ -91,6 +95,11 @@ def filled(path: object, count: int, **more: Any) -> mm.Spool:
     spool = mm.Spool(str(path), **more)
     spool.append_many(b"%d" % number for number in range(1, count + 1))
     return spool
+
+
+def times_of(spool: mm.Spool, count: int) -> list[int]:
+    """Return when each of so many messages was put, in microseconds since 1970."""
+    return [round(one.stored * 1e6) for one in spool.read(1, max_messages=count).messages]
 
 
 def struct(ddl: str) -> Any:

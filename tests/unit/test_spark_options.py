@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import meshmsg as mm
-from meshmsg.spark._source.options import OPTION_NAMES, columns_asked, source_options
+from meshmsg.spark._source.options import (
+    OPTION_NAMES,
+    MeshOptions,
+    Moments,
+    columns_asked,
+    source_options,
+)
 from meshmsg.spark._source.schema import COLUMNS
 from tests.support.sparked import URL, A, options
 
@@ -35,6 +42,14 @@ ROOT_OF_WRONG = [
     ("fetchTimeout", "soon", "it is a time such as"),
     ("failOnDataLoss", "", "it is true or false"),
     ("groupId", " ", "is empty"),
+    ("startingTimestamp", "yesterday", "milliseconds since 1970, or a time with its zone"),
+    ("startingTimestamp", "2026-11-28T09:30:00", "a time with its zone"),
+    ("startingTimestamp", "1969-11-28T09:30:00Z", "milliseconds since 1970"),
+    ("startingTimestamp", "9" * 18, "milliseconds since 1970"),
+    ("startingTimestamp", "-5", "milliseconds since 1970"),
+    ("startingOffsetsByTimestamp", "5", "it is JSON such as"),
+    ("startingOffsetsByTimestamp", '{"x": 5}', "it is JSON such as"),
+    ("startingOffsetsByTimestamp", f'{{"{A}": true}}', "milliseconds since 1970"),
     ("delivery", "exactly_once", "at_least_once or at_most_once"),
 ]
 
@@ -68,6 +83,55 @@ def test_a_name_that_is_near_nothing_gets_no_advice() -> None:
     with pytest.raises(mm.UsageError) as raised:
         options(zzzzzzzz=1)
     assert "did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "value", ["1795858200250", " 2026-11-28T09:30:00.25Z ", "2026-11-28T10:30:00.250+01:00"]
+)
+def test_a_time_is_milliseconds_or_says_its_zone(value: str) -> None:
+    """Of all spools, or of some."""
+    time = 1_795_858_200_250_000
+    assert options(startingTimestamp=value).starting == Moments("startingTimestamp", time, {})
+    each = options(startingOffsetsByTimestamp=json.dumps({A: value})).starting
+    assert each == Moments("startingOffsetsByTimestamp", None, {A: time})
+
+
+def test_two_beginnings_are_one_too_many() -> None:
+    """None is taken before the other without a word."""
+    with pytest.raises(mm.UsageError, match="startingOffsets and startingTimestamp are there"):
+        options(startingOffsets="earliest", startingTimestamp="5")
+    with pytest.raises(mm.UsageError, match="endingTimestamp is not one of readStream"):
+        options(endingTimestamp="5")
+
+
+MESH = {"mesh.cluster": "etl", "mesh.seeds": "10.0.0.5:7450,b:7450", "mesh.service": "orders"}
+
+
+def test_a_mesh_stands_in_place_of_endpoints() -> None:
+    """With what it needs; the rest has defaults."""
+    found = source_options({name.lower(): value for name, value in MESH.items()}, stream=False)
+    assert found.endpoints == ()
+    assert found.mesh == MeshOptions("etl", "orders", ("10.0.0.5:7450", "b:7450"))
+    more = {"mesh.secretFile": "/s", "mesh.bind": "tcp://*:7450", "mesh.minProducers": "3"}
+    mesh = source_options({**MESH, **more}, stream=True).mesh
+    assert mesh is not None
+    assert mesh[3:] == ("/s", "tcp://*:7450", 3)
+
+
+@pytest.mark.parametrize("missing", MESH)
+def test_what_a_mesh_needs_is_said(missing: str) -> None:
+    """By its name."""
+    given = {name: value for name, value in MESH.items() if name != missing}
+    with pytest.raises(mm.UsageError, match=f"option {missing} is missing"):
+        source_options(given, stream=True)
+
+
+def test_a_mesh_and_endpoints_are_one_too_many() -> None:
+    """Neither would be left out without a word."""
+    with pytest.raises(mm.UsageError, match=r"endpoints and mesh\.\* are there"):
+        options(endpoints=URL, **MESH)
+    with pytest.raises(mm.UsageError, match=r"mesh.cluster is not one of delivery"):
+        source_options({**MESH, "delivery": "at_most_once"}, stream=True)
 
 
 def test_case_does_not_matter_as_spark_hands_them_over_in_lower_case() -> None:
@@ -169,9 +233,10 @@ def test_the_columns_are_those_that_are_asked_for_in_their_order(
 
 
 def test_no_option_is_for_a_secret() -> None:
-    """Options stand in plans and logs."""
+    """Options stand in plans and logs; one is the path of a file."""
     words = ("key", "password", "secret", "token", "certificate")
-    assert [name for name in OPTION_NAMES if any(word in name.lower() for word in words)] == []
+    found = [name for name in OPTION_NAMES if any(word in name.lower() for word in words)]
+    assert found == ["mesh.secretFile"]
 
 
 def test_every_option_and_column_is_documented() -> None:
@@ -179,7 +244,7 @@ def test_every_option_and_column_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs/spark.md").read_text(encoding="utf-8")
     table = page.partition("## Options")[2].partition("\n## ")[0]
     firsts = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
-    named = {name for first in firsts for name in re.findall(r"`(\w+)`", first)}
+    named = {name for first in firsts for name in re.findall(r"`([\w.]+)`", first)}
     assert named | {"liveWindow"} == set(OPTION_NAMES)
     assert "`liveWindow`" in page
     assert [name for name in COLUMNS if f"| `{name}` |" not in page] == []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from meshmsg.spark import progress_listener
-from meshmsg.spark._progress import SHOWN_MAX, lag_of, line_of
+from meshmsg.spark import SourceCounts, progress_listener
+from meshmsg.spark._progress import SHOWN_MAX, counted, lag_of, line_of
 from tests.support.sparked import A, B, offset
 
 
@@ -81,3 +81,20 @@ def test_a_listener_writes_a_line_for_each_batch_and_never_raises() -> None:
     failing: Any = progress_listener(lambda line: lines[9])  # type: ignore[index]
     failing.onQueryProgress(event)
     assert len(lines) == 1
+
+
+def test_a_line_ends_with_what_is_counted() -> None:
+    """If somebody counts."""
+
+    class Count:
+        """Stands in for an accumulator."""
+
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+    names = ("rows", "bytes", "retries", "skipped")
+    counts = SourceCounts({name: Count(at * 1000) for at, name in enumerate(names, 1)})
+    assert counted(None) == ""
+    assert counted(counts) == (
+        "; in all 1,000 rows, 2,000 bytes, 3,000 attempts again, 4,000 messages left out"
+    )

@@ -206,6 +206,47 @@ def test_what_is_harmed_is_an_error_or_left_out(tmp_path: Path) -> None:
         assert found == [seq for seq in range(1, 1001) if seq not in gone]
 
 
+class Count:
+    """Stands in for an accumulator."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def add(self, term: int) -> None:
+        """Add to it."""
+        self.value += term
+
+
+def counts_of(piece: RangePartition, **given: str) -> dict[str, int]:
+    """Return what a task that reads a range counts."""
+    counts = {name: Count() for name in ("rows", "bytes", "retries", "skipped")}
+    for _ in read_range(piece, options(columns="value", **given), counts):
+        assert all(count.value == 0 for count in counts.values())  # it may fail yet
+    return {name: count.value for name, count in counts.items()}
+
+
+def test_what_a_task_reads_and_leaves_out_is_counted_as_it_ends_well(tmp_path: Path) -> None:
+    """Trimmed and harmed alike; of what fails nothing is."""
+    spool, first = trimmed(tmp_path)
+    with spool, mm.SpoolServer(spool, bind=of_its_own()) as server:
+        found = counts_of(piece_of(spool, server, 1, 1001), failOnDataLoss="false")
+        assert found.pop("bytes") >= 1000 * (1001 - first)
+        assert found == {"rows": 1001 - first, "retries": 0, "skipped": first - 1}
+        found = counts_of(piece_of(spool, server, 1, first), failOnDataLoss="false")
+        assert (found["rows"], found["skipped"]) == (0, first - 1)
+    harmed(tmp_path / "t")
+    with (
+        mm.Spool(str(tmp_path / "t")) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+    ):
+        piece = piece_of(spool, server, 1, 1001)
+        found = counts_of(piece, failOnDataLoss="false")
+        assert found["skipped"] > 0
+        assert found["rows"] + found["skipped"] == 1000
+        with pytest.raises(mm.SpoolCorruptError):
+            counts_of(piece)
+
+
 def test_numbers_that_compaction_took_are_an_error_unless_it_is_expected(tmp_path: Path) -> None:
     """A count that is not that of the range is no batch."""
     with mm.Spool(str(tmp_path / "s"), segment_bytes=65_536) as spool:

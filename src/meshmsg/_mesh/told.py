@@ -44,7 +44,7 @@ class Service:
 
     Attributes:
         name: What others ask for, up to `SERVICE_NAME_MAX` octets.
-        role: Of the socket, such as "pull".
+        role: Of the socket, such as "pull"; "spool" of a `SpoolServer`.
         wire: "zmtp" or "sp".
         endpoints: Where it listens, the best first, up to `ENDPOINTS_MAX`.
         meta: What the user says of it, up to `META_MAX` octets in all.

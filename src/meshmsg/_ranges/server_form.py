@@ -13,6 +13,7 @@ from meshmsg._binding.errors import ClosedError, MeshError, UsageError
 from meshmsg._binding.message import Request
 from meshmsg._ranges.answers import WINDOWS_MAX, Answers, Limits, Load
 from meshmsg._ranges.form import ANSWER_MAX, NotAsked
+from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import flag, whole
 from meshmsg._spool.held import Held
@@ -39,6 +40,18 @@ ASKED_BYTES = 64 * 1024
 """Bytes of them."""
 
 LOG = logging.getLogger("meshmsg")
+
+
+class ServerForm:
+    """A server of ranges, of threads or of asyncio."""
+
+    _bound: SocketBase
+    """What readers connect to."""
+
+    @property
+    def endpoint(self) -> str:
+        """Where it listens, with the port that was chosen."""
+        return self._bound.endpoint
 
 
 def limits_of(readers: object, window_bytes: object, flight_bytes: object) -> Limits:

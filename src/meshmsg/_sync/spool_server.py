@@ -22,6 +22,7 @@ from meshmsg._ranges.server_form import (
     TASKS,
     TASKS_MAX,
     WINDOW_BYTES,
+    ServerForm,
     answered,
     answers_of,
     endpoints_of,
@@ -56,7 +57,7 @@ class RangesRep(Rep):
 RangesRep.__name__ = "SpoolServer"  # what events, the log and errors call it
 
 
-class SpoolServer:
+class SpoolServer(ServerForm):
     """Shows a spool to readers in other processes and on other machines (`RemoteSpool`).
 
     Only what is durable is told and given, at each `durability`. Readers are served at once, and
@@ -100,7 +101,7 @@ class SpoolServer:
         count = whole("threads", threads, 1, TASKS_MAX)
         self._answers = answers_of(spool, limits, trim)
         own = options_of(limits, options)
-        self._rep = RangesRep(bind=where, engine=engine, **own)
+        self._bound = self._rep = RangesRep(bind=where, engine=engine, **own)
         self._path = spool.path
         self._threads = [
             threading.Thread(
@@ -110,11 +111,6 @@ class SpoolServer:
         ]
         for thread in self._threads:
             thread.start()
-
-    @property
-    def endpoint(self) -> str:
-        """Where it listens, with the port that was chosen."""
-        return self._rep.endpoint
 
     def peers(self) -> list[PeerInfo]:
         """Tell who is connected, as `Rep.peers`. Thread-safe: yes.

@@ -180,6 +180,20 @@ def usable(endpoints: Sequence[str], theirs: str, ours: str) -> str:
     return ""
 
 
+def reachable(record: Record, service: str, ours: str) -> str:
+    """Return where a node's service can be connected to from here; "" if it cannot.
+
+    Of several the one that other machines reach as well goes first.
+    """
+    offered = [url for one in record.services if one.name == service for url in one.endpoints]
+    return usable(sorted(offered, key=_is_local), record.host, ours)
+
+
+def _is_local(endpoint: str) -> bool:
+    scheme, host, _ = parts_of(endpoint)
+    return scheme == "ipc" or is_loopback(host)
+
+
 def tier(record: Record, host: str, zone: str) -> int:
     """Tell how far a node is: 0 the same machine, 1 the same zone, 2 elsewhere."""
     if host and record.host == host:

@@ -19,12 +19,13 @@ from meshmsg._binding.core import lib, to_ms
 from meshmsg._binding.errors import ResourceError, TimedOutError, UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._mesh.limits import CLUSTER_MAX, NAME_MAX
-from meshmsg._mesh.told import Member
+from meshmsg._mesh.told import Member, State
+from meshmsg._ranges.server_form import ServerForm
 from meshmsg._security.policy import Policy
 from meshmsg._security.tls import Secret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import check_count, check_flag
-from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of
+from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
 from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
 from meshmsg.mesh._finding.asking import seeds_of
@@ -209,6 +210,34 @@ class MeshForm:
                 found.setdefault(service.name, []).append(member)
         return found
 
+    def endpoints(self, service: str) -> dict[str, Member]:
+        """Tell where a service can be connected to from here, for who connects by himself.
+
+        Thread-safe: yes.
+
+        Args:
+            service: The name.
+
+        Returns:
+            By endpoint the node that offers it, one endpoint a node: where it has several, one that
+            other machines reach. Also of nodes that are UNREACHABLE, which may come back: look at
+            `state`.
+
+        Raises:
+            UsageError: It is no name.
+            ClosedError: The mesh was closed.
+        """
+        name = service_name(service)
+        own, *others = self.members()
+        found: dict[str, Member] = {}
+        for member in (*others, own):
+            url = reachable(member.record, name, own.record.host)
+            before = found.get(url)
+            gone = member.state in (State.LEFT, State.FORGOTTEN)
+            if url and not gone and not (before and is_there(before)):
+                found[url] = member
+        return found
+
     def explain(self, node: str) -> Explanation:
         """Tell why this node sees another one, or does not. Thread-safe: yes.
 
@@ -255,7 +284,7 @@ class MeshForm:
     def announce(
         self,
         service: str,
-        socket: SocketBase,
+        socket: SocketBase | ServerForm,
         *,
         meta: Mapping[str, str] | None = None,
         weight: int = 1,
@@ -269,7 +298,8 @@ class MeshForm:
 
         Args:
             service: The name, printable and up to 64 octets.
-            socket: Bound to an endpoint of tcp, tls+tcp or ipc.
+            socket: Bound to an endpoint of tcp, tls+tcp or ipc; or a `SpoolServer`, whose role is
+                "spool" then: Spark finds it by that (`mesh.service`).
             meta: What others are told beside it, up to 256 octets in all.
             weight: How much of the work it should have, for `select="hash"` and "n=..."; 0: nobody
                 who is new connects to it, and who is connected stays.

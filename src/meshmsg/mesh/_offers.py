@@ -15,16 +15,37 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._binding.snapshots import text
 from meshmsg._mesh.limits import ENDPOINTS_MAX, META_MAX, SERVICE_NAME_MAX, WEIGHT_MAX
 from meshmsg._mesh.told import Service
+from meshmsg._ranges.server_form import ServerForm
 from meshmsg._socket.base import SocketBase
 from meshmsg.mesh._addresses import advertised
+
+SPOOL_ROLE = "spool"
+"""What the record of a node calls a `SpoolServer`."""
+
+
+def offered(given: object) -> tuple[SocketBase, str]:
+    """Return the socket of what is announced, and what its role is called.
+
+    Raises:
+        TypeError: It is neither a socket nor a SpoolServer.
+    """
+    if isinstance(given, ServerForm):
+        return given._bound, SPOOL_ROLE
+    if isinstance(given, SocketBase):
+        return given, role_of(given)
+    raise TypeError(
+        f"socket is {given!r}; it is a socket of meshmsg that is bound, or a SpoolServer"
+    )
 
 
 class _Offer:
     """One socket under a name."""
 
-    def __init__(self, socket: SocketBase, meta: tuple[tuple[str, str], ...], weight: int) -> None:
+    def __init__(
+        self, socket: SocketBase, role: str, meta: tuple[tuple[str, str], ...], weight: int
+    ) -> None:
         self.socket = weakref.ref(socket)
-        self.role = role_of(socket)
+        self.role = role
         self.meta, self.weight = meta, weight
 
 
@@ -75,16 +96,15 @@ class Offers:
         Raises:
             UsageError: The socket is not bound, or an argument is beyond its limit.
         """
-        if not isinstance(socket, SocketBase):
-            raise TypeError(f"socket is {socket!r}; it is a socket of meshmsg that is bound")
+        bound, role = offered(socket)
         if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= WEIGHT_MAX:
             raise UsageError(f"weight is {weight!r}; it is 0 to {WEIGHT_MAX}")
-        if not advertised(socket.endpoints, ["tcp://192.0.2.1:1"]):
+        if not advertised(bound.endpoints, ["tcp://192.0.2.1:1"]):
             raise UsageError(
                 f"{socket!r} is bound to no tcp:// or ipc:// endpoint: nobody could connect to it"
             )
         before = self._by_name.get(service_name(name))
-        self._by_name[name] = _Offer(socket, _meta_of(meta), weight)
+        self._by_name[name] = _Offer(bound, role, _meta_of(meta), weight)
         return before
 
     def restore(self, name: str, before: Any) -> None:

@@ -22,6 +22,7 @@ from meshmsg._ranges.server_form import (
     TASKS,
     TASKS_MAX,
     WINDOW_BYTES,
+    ServerForm,
     answered,
     answers_of,
     endpoints_of,
@@ -57,7 +58,7 @@ class RangesRep(Rep):
 RangesRep.__name__ = "SpoolServer"  # what events, the log and errors call it
 
 
-class SpoolServer:
+class SpoolServer(ServerForm):
     """Shows a spool to readers in other processes and on other machines; for asyncio.
 
     What `meshmsg.SpoolServer` says holds here. Make it while its loop runs: it answers from then
@@ -105,14 +106,9 @@ class SpoolServer:
         inner = spool._spool if isinstance(spool, Spool) else spool
         self._answers = answers_of(inner, limits, trim)
         own = options_of(limits, options)
-        self._rep = RangesRep(bind=where, engine=engine, **own)
+        self._bound = self._rep = RangesRep(bind=where, engine=engine, **own)
         self._path = inner.path
         self._tasks = [loop.create_task(_serve(self._rep, self._answers)) for _ in range(count)]
-
-    @property
-    def endpoint(self) -> str:
-        """Where it listens, with the port that was chosen."""
-        return self._rep.endpoint
 
     def peers(self) -> list[PeerInfo]:
         """Tell who is connected, as `Rep.peers`. Thread-safe: yes. Waits for nothing.

@@ -1,0 +1,87 @@
+"""count_reads: what the tasks of the source have read, tried again and left out, for the driver.
+
+Not here: a line for each batch (_progress.py). Law: Spark takes no metrics from a source in Python,
+so these are accumulators: a task that failed adds nothing, and the one that took its place does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = ("rows", "bytes", "retries", "skipped")
+
+
+class SourceCounts:
+    """What all tasks of a session's sources have done since `count_reads`. Thread-safe: yes."""
+
+    def __init__(self, accumulators: dict[str, Any]) -> None:
+        self._accumulators = accumulators
+
+    @property
+    def rows(self) -> int:
+        """Rows that tasks handed to Spark."""
+        return int(self._accumulators["rows"].value)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of their columns in memory, as Arrow has them."""
+        return int(self._accumulators["bytes"].value)
+
+    @property
+    def retries(self) -> int:
+        """Attempts before those that succeeded."""
+        return int(self._accumulators["retries"].value)
+
+    @property
+    def skipped(self) -> int:
+        """Numbers that were left out as trimmed or harmed (`failOnDataLoss=false`)."""
+        return int(self._accumulators["skipped"].value)
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={getattr(self, name):,}" for name in NAMES)
+        return f"<meshmsg.spark.SourceCounts {said}>"
+
+
+def count_reads(session: SparkSession) -> SourceCounts:
+    """Count what sources of a session read from now on; it registers `format("meshmsg")` anew.
+
+    A task that Spark runs again though it had succeeded, as after the loss of a shuffle, counts
+    again. What failed for good is not counted. Not for Spark Connect, which has no accumulators.
+
+    Thread-safe: as the session.
+
+    Args:
+        session: Whose sources are counted.
+
+    Returns:
+        The counts, which go on as tasks end. Again: others, and these stand still for queries that
+        begin later.
+
+    Raises:
+        ImportError: pyspark is not there.
+    """
+    from pyspark_meshmsg import DefaultSource
+
+    context = session.sparkContext
+    accumulators = {name: context.accumulator(0) for name in NAMES}
+
+    class CountedSource(DefaultSource):
+        """`format("meshmsg")`, counted; it is sent to other processes with what it counts by."""
+
+        def reader(self, schema: Any) -> Any:
+            """Return the reader of `spark.read`."""
+            return counted(super().reader(schema))
+
+        def streamReader(self, schema: Any) -> Any:
+            """Return the reader of `readStream`."""
+            return counted(super().streamReader(schema))
+
+    def counted(reader: Any) -> Any:
+        reader.counts = accumulators
+        return reader
+
+    session.dataSource.register(CountedSource)
+    return SourceCounts(accumulators)

@@ -1,0 +1,78 @@
+"""Spools that have left a mesh: whether something of them was not read.
+
+Not here: who has left (discovery.py). Law: a spool that was read to its end may go; who comes back
+within `offsetTimeout` was not gone. Time is an argument.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+import meshmsg as mm
+
+from .offsets import Places, Shown
+from .options import SourceOptions
+
+LOG = logging.getLogger("meshmsg")
+
+
+class Leaving:
+    """What one query knows of those that are gone."""
+
+    def __init__(self, options: SourceOptions, clock: Callable[[], float]) -> None:
+        self._options, self._clock = options, clock
+        self._ends: dict[str, int] = {}
+        """By uuid: the number behind the last that it had."""
+        self._since: dict[str, float] = {}
+        self._told: set[str] = set()
+
+    def check(
+        self,
+        places: Places,
+        gone: Iterable[str],
+        shown: Mapping[str, Shown],
+        unheard: list[str],
+    ) -> None:
+        """Look at those that nobody shows.
+
+        Args:
+            places: How far all are read.
+            gone: Which of them nobody shows.
+            shown: What is shown.
+            unheard: Endpoints that have never answered, and may show them.
+
+        Raises:
+            SpoolChangedError: One had messages that were not read, and `failOnDataLoss` is true.
+        """
+        for uuid, one in shown.items():
+            self._ends[uuid] = max(one.stable, self._ends.get(uuid, 0))
+        now = self._clock()
+        self._since = {uuid: self._since.get(uuid, now) for uuid in gone}
+        self._told &= self._since.keys()
+        for uuid, since in self._since.items():
+            patient = now - since < self._options.offset_timeout
+            if not patient and not unheard and uuid not in self._told:
+                self._gone(uuid, places)
+                self._told.add(uuid)
+
+    def _gone(self, uuid: str, places: Places) -> None:
+        place, end = places[uuid], self._ends.get(uuid)
+        if end is None:
+            LOG.warning(
+                "the spool %s, read up to %d, is shown by nobody in the mesh: if it has more, that "
+                "is read once it is there",
+                *(uuid, place.next - 1),
+            )
+        elif end > place.next and self._options.fail_on_loss:
+            raise mm.SpoolChangedError(
+                f"the spool {uuid} has left the mesh, and its messages {place.next} to {end - 1} "
+                "were not read; failOnDataLoss=false goes on without it",
+                uuid=uuid,
+                epoch=place.epoch,
+            )
+        elif end > place.next:
+            LOG.warning(
+                "left out: the spool %s has left the mesh, and its messages %d to %d were not read",
+                *(uuid, place.next, end - 1),
+            )

@@ -1,0 +1,38 @@
+"""How a spool of a source is connected to, on the driver and on executors.
+
+Not here: what is read of it. Law: what protects it is a path on each machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import meshmsg as mm
+
+from .._protected import protected
+from .options import SourceOptions
+
+TLS = "tls+tcp://"
+
+
+def remote_of(
+    endpoints: Sequence[str], options: SourceOptions, timeout: float, **more: Any
+) -> mm.RemoteSpool:
+    """Open one; of a mesh with a secret, what is shown over TLS has the same.
+
+    Args:
+        endpoints: Of servers that show the same spool.
+        options: Of the source.
+        timeout: Seconds that an answer may take.
+        more: As of RemoteSpool.
+
+    Raises:
+        AddressError: An endpoint is malformed.
+        UsageError, ResourceError, OSError: As of the file of policies, or of the secret.
+    """
+    secret = None if options.mesh is None else options.mesh.secret
+    if secret and options.security is None and all(one.startswith(TLS) for one in endpoints):
+        more["security"] = mm.Secret(secret)
+    with protected(options.security):
+        return mm.RemoteSpool(tuple(endpoints), timeout=timeout, **more)

@@ -1,0 +1,74 @@
+"""A program that is the driver of a query until its standard input ends, or it is killed.
+Usage: python -m tests.spark.driving_on FOLDER ENDPOINTS LIMIT.
+
+A query that fails is started again. Lines on standard output: `at` with the offset as JSON, each
+time that a batch is done; `failed`, each time that the query is; at the end `table` with JSON: of
+each producer rows, distinct rows, first and last number, and how many have another body than their
+number. Table and checkpoint are in FOLDER.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import Any
+
+from tests.spark.driving import session
+
+LOOK_S = 0.1
+"""Seconds between two looks at a query, which tells nobody of what it does."""
+
+
+def start(spark: Any, folder: str, endpoints: str, limit: str) -> Any:
+    """Start the query, from its checkpoint."""
+    return (
+        spark.readStream.format("meshmsg")
+        .options(endpoints=endpoints, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
+        .options(batchBytes="64k", minPartitions="4", groupId="kill", offsetTimeout="60s")
+        .load()
+        .writeStream.format("parquet")
+        .options(path=f"{folder}/out", checkpointLocation=f"{folder}/checkpoint")
+        .start()
+    )
+
+
+def table(spark: Any, folder: str) -> list[Any]:
+    """Return what is in the table."""
+    rows = spark.read.parquet(f"{folder}/out").selectExpr(
+        "producer", "epoch", "offset", "CAST(trim(CAST(value AS STRING)) AS BIGINT) AS number"
+    )
+    rows.createOrReplaceTempView("rows")
+    found = spark.sql(
+        "SELECT producer, count(*), count(DISTINCT offset), min(offset), max(offset), "
+        "sum(CAST(number IS DISTINCT FROM offset AS INT)) FROM rows GROUP BY producer"
+    )
+    return sorted(list(row) for row in found.collect())
+
+
+def main() -> None:
+    """Run it as the command line says."""
+    folder, endpoints, limit = sys.argv[1:]
+    over = threading.Event()
+    spark = session()
+    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    query, told = start(spark, folder, endpoints, limit), ""
+    while not over.is_set():
+        try:
+            ended = query.awaitTermination(LOOK_S)
+        except Exception:
+            ended = True
+        if ended:
+            print("failed", flush=True)
+            query = start(spark, folder, endpoints, limit)
+        progress = query.lastProgress
+        if progress is not None and (at := progress.sources[0].endOffset) not in ("", None, told):
+            print("at", at if isinstance(at, str) else json.dumps(at), flush=True)
+            told = at
+    query.stop()
+    print("table", json.dumps(table(spark, folder)), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
