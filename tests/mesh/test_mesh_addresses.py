@@ -5,26 +5,18 @@ from __future__ import annotations
 import pytest
 
 import meshmsg as mm
-<<<<<<< HEAD
-=======
 from meshmsg.mesh import Record, Service
->>>>>>> spk
 from meshmsg.mesh._addresses import (
     address_of,
     advertised,
     denied,
     here,
-<<<<<<< HEAD
     ip_of,
     is_wildcard,
     joined,
     parts_of,
-    sent_from,
-=======
-    joined,
-    parts_of,
     reachable,
->>>>>>> spk
+    sent_from,
     usable,
 )
 from meshmsg.mesh._place import OBSERVERS_MAX, Place
@@ -149,7 +141,6 @@ def test_what_the_user_advertises_stays() -> None:
         Place("tcp://0.0.0.0:7450", "junk")
 
 
-<<<<<<< HEAD
 def test_the_endpoint_of_a_wildcard_is_where_the_machine_sends_from_until_it_is_seen() -> None:
     """Then it is what most see."""
     place = Place("tcp://[::]:7450", "auto", outside={"[::]": "10.0.0.7"}.__getitem__)
@@ -195,7 +186,8 @@ def test_a_machine_without_a_way_out_is_at_loopback(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("meshmsg.mesh._addresses.socket.socket", refused)
     assert sent_from("*") == "127.0.0.1"
-=======
+
+
 def record_of(host: str, *endpoints: str) -> Record:
     """Return what a node says that offers "orders" there."""
     service = Service("orders", "spool", "zmtp", endpoints)
@@ -210,4 +202,3 @@ def test_an_endpoint_that_other_machines_reach_goes_first() -> None:
     near = record_of("a", "ipc:///run/s", "tcp://127.0.0.1:5")
     assert reachable(near, "orders", "a") == "ipc:///run/s"
     assert reachable(near, "orders", "b") == ""
->>>>>>> spk
