@@ -78,7 +78,7 @@ def run_tasks(
             "the tasks run: keys are not sent to executors"
         )
     path = None if security is None else os.fspath(security)
-    numbers = context_of(session, "run_tasks()").parallelize(range(count), count)
+    numbers: Any = context_of(session, "run_tasks()").parallelize(range(count), count)
     return numbers.mapPartitionsWithIndex(partial(_partition, task, path)).collect()
 
 
