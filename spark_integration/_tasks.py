@@ -78,8 +78,9 @@ def run_tasks(
             "the tasks run: keys are not sent to executors"
         )
     path = None if security is None else os.fspath(security)
-    numbers: Any = context_of(session, "run_tasks()").parallelize(range(count), count)
-    return numbers.mapPartitionsWithIndex(partial(_partition, task, path)).collect()
+    numbers = context_of(session, "run_tasks()").parallelize(range(count), count)
+    found: list[T] = numbers.mapPartitionsWithIndex(partial(_partition, task, path)).collect()
+    return found
 
 
 def _partition(

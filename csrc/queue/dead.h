@@ -4,7 +4,8 @@
  *
  * Not here: who decides that (queue/backlog.c), who takes them (api/receipt.c).
  * Law: within the limits of one queue; what finds no room, or is not kept, is dropped and counted,
- * but for what a source has (queue/source.h): that is given again until there is room.
+ * but for what a source has (queue/source.h) and is not over: that is given again until there is
+ * room.
  */
 #ifndef MMI_DEAD_H
 #define MMI_DEAD_H

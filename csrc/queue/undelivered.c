@@ -44,7 +44,7 @@ mmi_back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
     bool late = why == MMI_DROP_EXPIRED;
     int outcome = late ? MM_RECEIPT_EXPIRED : MM_RECEIPT_ATTEMPTS;
     const mmi_source *source = &back->receipts.source;
-    if (source->arg != NULL && key != 0 && mmi_dead_full(&back->dead, m)) {
+    if (source->arg != NULL && key != 0 && !late && mmi_dead_full(&back->dead, m)) {
         source->told(source->arg, key, MM_RECEIPT_OPEN);
         mmi_msg_unref(m);
         mmi_back_note(back, key, MMI_BACK_DROPPED, NULL);
