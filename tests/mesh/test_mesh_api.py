@@ -395,7 +395,7 @@ def test_a_spool_server_is_announced_and_withdrawn_as_it_is_closed(
     ):
         with mm.SpoolServer(spool, bind="tcp://127.0.0.1:0") as server:
             b.announce("orders", server, meta={"v": "2"})
-            until(watch, EventKind.CHANGED, "b")
+            until(watch, EventKind.UP, "b")
             [member] = first.wait_for("orders", timeout=WAIT_S)
             [service] = member.record.services
             assert (service.name, service.role) == ("orders", "spool")
