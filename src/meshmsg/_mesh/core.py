@@ -12,7 +12,7 @@ from random import Random
 
 from .dialing import Dialer
 from .here import Here
-from .limits import ENDPOINT_MAX, OBSERVERS_MAX, OBSERVERS_MIN, SYNC_MAX, Times
+from .limits import ALL_TOLD, ENDPOINT_MAX, OBSERVERS_MAX, OBSERVERS_MIN, SYNC_MAX, Times
 from .messages import HEAD, KINDS, WARNING, Kind
 from .octets import (
     HANDLE,
@@ -143,8 +143,9 @@ class Core:
         here = self.here
         if self._gossip_at > now or not here.rumours:
             return
-        self._gossip_at = now + here.times.gossip
-        for row in here.table.some(here.times.fanout):
+        few = here.members <= ALL_TOLD
+        self._gossip_at = now + (here.times.gossip_few if few else here.times.gossip)
+        for row in here.table.some(ALL_TOLD if few else here.times.fanout):
             data = here.with_rumours(here.head(Kind.NEWS))
             if len(data) == AT:
                 break

@@ -67,6 +67,8 @@ JUMP_MAX = 1_000
 """How far above what is known a rumour may put an incarnation."""
 EVENTS_MAX = 65_536
 """Events that wait to be taken; beyond, the oldest is dropped and counted."""
+ALL_TOLD = 16
+"""Members of a mesh so small that each round of rumours goes to all of them."""
 OBSERVERS_MAX = 16
 """Nodes whose word of our address is kept."""
 OBSERVERS_MIN = 3
@@ -97,6 +99,8 @@ class Times:
     """How many members probe a suspect out of its turn, on average."""
     gossip: float = 0.2
     """Between two rounds that pass rumours on."""
+    gossip_few: float = 0.02
+    """The same in a mesh so small that each round goes to all: `ALL_TOLD`."""
     fanout: int = 3
     """Members that one round goes to."""
     retransmit: int = 4

@@ -33,6 +33,7 @@ CLOSE_TIMEOUT_S = 1.0
 _lock = threading.RLock()
 _open: dict[int, dict[int, Engine]] = {}
 _defaults: dict[int, Engine] = {}
+_apart: dict[tuple[int, str], Engine] = {}
 
 
 class Engine:
@@ -124,6 +125,8 @@ class Engine:
             _open.get(self._pid, {}).pop(self._handle, None)
             if _defaults.get(self._pid) is self:
                 del _defaults[self._pid]
+            for key in [key for key, one in _apart.items() if one is self]:
+                del _apart[key]
         teller = event_thread.engine_closing(self._handle)
         here, lost, left = True, 0, list[Ended]()
         try:
@@ -167,6 +170,19 @@ def default_engine() -> Engine:
         if engine is not made:
             made.close(timeout=0)
     return engine
+
+
+def engine_apart(purpose: str) -> Engine:
+    """Return this process's engine for sockets that work beside its own; the first call makes it.
+
+    Some ways are the fastest where a thread or a socket is the only one of its engine.
+    """
+    with _lock:
+        key = os.getpid(), purpose
+        engine = _apart.get(key)
+        if engine is None:
+            engine = _apart[key] = Engine()
+        return engine
 
 
 def close_all() -> int:

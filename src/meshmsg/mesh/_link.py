@@ -18,6 +18,7 @@ from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._mesh.limits import SYNC_MAX
 from meshmsg._mesh.seam import Evidence
 from meshmsg._security.policy import Policy
+from meshmsg._socket.engine import engine_apart
 from meshmsg._sync.roles import Router
 from meshmsg.mesh._addresses import PLAIN, PROTECTED
 
@@ -130,6 +131,7 @@ class Link:
             reconnect_min=DIAL_AGAIN_S,
             reconnect_max=DIAL_AGAIN_S,
             connections_max=ACCEPTED_MAX,
+            engine=engine_apart("mesh"),
             message_size_max=2 * SYNC_MAX,
         )
         self.router._outlet.expect(_ORDINARY)
