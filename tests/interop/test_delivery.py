@@ -58,7 +58,9 @@ def test_pyzmq_beside_a_busy_worker_has_nearly_all_and_the_event_says_the_remedy
             wait_until(lambda: len(push.peers()) == 2)
             push.send_many([b"%d" % i for i in range(COUNT)], timeout=WAIT_S)
             wait_until(lambda: push.stats().written_messages == COUNT)
-            assert {p.acks: p.sent_messages for p in push.peers()} == {True: 3, False: COUNT - 3}
+            sent = {p.acks: p.sent_messages for p in push.peers()}
+            assert sent[True] <= 3  # fewer: what it may have was not told yet
+            assert sum(sent.values()) == COUNT
             [told] = [one for one in push.events() if one.kind is mm.EventKind.PEER_UNACKED]
             assert "lost with it" in told.detail
             assert "require refuses it" in told.detail

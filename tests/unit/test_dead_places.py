@@ -16,7 +16,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
-from meshmsg._delivery.dead_letters import Undertaker
+from meshmsg._delivery.dead_letters import _next_dead
+from meshmsg._delivery.undertaker import Undertaker
 from tests.support.pairs import WAIT_S, wait_until
 from tests.unit.test_dead_letters import KEPT, UP, refuse
 
@@ -367,10 +368,10 @@ def test_what_ends_a_program_leaves_the_close_and_takes_one_letter() -> None:
     with mm.Push(bind=UP, **KEPT, dead_letter="keep") as push:
         refuse(push, [b"0", b"1", b"2"])
         wait_until(lambda: push.stats().dead_messages == 3)
-        undertaker = Undertaker("Push", take)
+        undertaker = Undertaker("Push", take, _next_dead, sourced=False)
         undertaker.take_all(push._handle)
         with pytest.raises(KeyboardInterrupt):
-            undertaker.give(push._handle, catches=False)
+            undertaker.give_last(push._handle)
         assert undertaker.owes()
         assert not undertaker.give(push._handle, catches=True)
     assert got == [b"0", b"1", b"2"]

@@ -44,9 +44,10 @@ def test_a_spool_keeps_them_with_their_history(world: World, tmp_path: Path) -> 
         assert "x-dead-seq" in bad.headers
 
 
-def test_a_full_one_holds_them_up_and_loses_none(tmp_path: Path) -> None:
-    """They go on when it has room."""
-    options: dict[str, Any] = {"durability": "os", "segment_bytes": SEGMENT}
+@pytest.mark.parametrize("overflow", ["error", "block", "drop_newest"])
+def test_a_full_one_holds_them_up_and_loses_none(tmp_path: Path, overflow: Any) -> None:
+    """They go on when it has room; a letter is not what it may drop."""
+    options: dict[str, Any] = {"durability": "os", "segment_bytes": SEGMENT, "overflow": overflow}
     with (
         mm.Spool(tmp_path / "dead", max_messages=10, **options) as dead,
         mm.Push(bind="tcp://127.0.0.1:0", delivery="at_least_once", dead_letter=dead) as push,

@@ -1,36 +1,25 @@
 """Dead letters: messages that a Push, or a group of a Pub, will not deliver, and where they go.
 
-Not here: which those are (csrc/queue/backlog.c), the thread that hands them out
-(_events/outlet.py). Law: each is given out once; whatever becomes of it there, is its receiver's.
+Not here: which those are (csrc/queue/backlog.c), who gives them (undertaker.py). Law: each is given
+out once; whatever becomes of it there, is its receiver's.
 """
 
 from __future__ import annotations
 
-import logging
-import sys
-import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from inspect import iscoroutinefunction
+from itertools import islice
 from typing import Any, Literal, Protocol
 
 from meshmsg._binding.core import Slot, address_of, borrow, error_for, ffi, give_back, lib, native
-from meshmsg._binding.data import pack_frames
-from meshmsg._binding.errors import SpoolFullError, TimedOutError, UsageError, WouldBlockError
+from meshmsg._binding.errors import UsageError
 from meshmsg._binding.message import FullMessage, message_class
-from meshmsg._binding.note import with_headers
-from meshmsg._events.log_records import record_of, records
-from meshmsg._hints.plural import counted, plural
+from meshmsg._delivery.undertaker import Undertaker
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.engine import Engine
-from meshmsg._spool.puts import Frames
 from meshmsg._spool.spool import Spool
 
-DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
-DEAD_GROUP = "x-dead-group"
-"""Headers of a dead letter that was sent on: why, after how many attempts, its `seq`, and of a Pub
-which group did not do it."""
 ATTEMPTS_MAX = 2**31 - 1
 """The highest `max_attempts`."""
 
@@ -113,17 +102,23 @@ def _next_dead(handle: int, *, closed_raises: bool = False) -> list[DeadLetter]:
         give_back(slot)
 
 
-def take_dead_letters(handle: int, most: int | None) -> list[DeadLetter]:
-    """Take what waits, the oldest first."""
-    found: list[DeadLetter] = []
-    while most is None or len(found) < most:
+def take_dead_letters(
+    handle: int, most: int | None, held: deque[DeadLetter]
+) -> tuple[list[DeadLetter], deque[DeadLetter]]:
+    """Take what waits, the oldest first; and what is held behind that.
+
+    `held`: taken, and not given out: a signal's function raised. What is returned is out.
+    """
+    while most is None or len(held) < most:
         letters = _next_dead(handle, closed_raises=True)
         if not letters:
             break
-        for letter in letters:
-            letter._is_out()
-        found += letters
-    return found
+        held += letters
+    count = len(held) if most is None else min(most, len(held))
+    found, rest = list(islice(held, count)), deque(islice(held, count, None))
+    for letter in found:
+        letter._is_out()  # none is given out before all of them are
+    return found, rest
 
 
 def count_dead_letters(handle: int) -> int:
@@ -177,8 +172,8 @@ def _check_socket(place: SocketBase) -> None:
 def _check_function(place: object) -> None:
     if isinstance(place, type) or not callable(place):
         raise UsageError(
-            f"dead_letter is {place!r}; it is 'keep', a function of a DeadLetter, or a socket that "
-            "sends"
+            f"dead_letter is {place!r}; it is 'keep', a function of a DeadLetter, a socket of "
+            "threads that sends, or a meshmsg.Spool"
         )
     if iscoroutinefunction(place) or iscoroutinefunction(getattr(place, "__call__", None)):  # noqa: B004
         raise UsageError(
@@ -197,133 +192,17 @@ def check_attempts(most: int | None) -> int:
     return most
 
 
-class Undertaker:
-    """Gives dead letters to where they go, one by one, as the core tells of them.
+def undertaker(
+    name: str, place: DeadLetters | None, engine: Engine | None, spool: object
+) -> Undertaker | None:
+    """Return who gives dead letters to a function or a socket; None: nobody does.
 
-    Law: a letter is in the core, in hand, or given; while its place has no room, those behind it
-    stay in the core, within its limits. Who finds another thread giving them leaves it to that.
+    `spool`: where its messages are, if they are in one.
     """
-
-    def __init__(self, name: str, place: Callable[[DeadLetter], object] | Sends | Spool) -> None:
-        self._name = name
-        self._place: Any = place
-        self._left: deque[DeadLetter] = deque()
-        """In hand: taken from the core, and not given."""
-        self._closed = False
-        self._busy = threading.Lock()
-        """Taken while they are given; nobody waits for it."""
-
-    def take_all(self, handle: int) -> None:
-        """The socket is about to be closed: what waits there is in hand from now on."""
-        try:
-            while found := _next_dead(handle):
-                self._left += found
-        finally:
-            self._closed = True
-
-    def owes(self) -> bool:
-        """Whether any are in hand."""
-        return bool(self._left)
-
-    def give(self, handle: int, *, catches: bool) -> bool:
-        """Give out what there is; true: some wait, as their place has no room now.
-
-        Args:
-            handle: Of the socket.
-            catches: Whatever its function raises is logged; else what ends a program is raised,
-                and what was not given is still in hand.
-        """
-        while self._busy.acquire(blocking=False):
-            try:
-                waits = self._give_each(handle, catches)
-            finally:
-                self._busy.release()
-            if waits or not self._left:  # another thread may have taken some meanwhile
-                return waits
-        return False
-
-    def lose(self, why: str) -> None:
-        """Tell of those that will not be given, once."""
-        count = 0
-        with suppress(IndexError):
-            while True:
-                self._left.popleft()
-                count += 1
-        if count:
-            lost = f"{counted(count, 'dead letter')} of a {self._name}"
-            words = f"{lost} {plural(count, 'was', 'were')} lost: {why}"
-            records.put(record_of(logging.WARNING, words))
-
-    def _give_each(self, handle: int, catches: bool) -> bool:
-        while True:
-            if not self._left:
-                self._left += _next_dead(handle)
-            try:
-                letter = self._left.popleft()
-            except IndexError:
-                return False
-            if self._given(letter, catches):
-                letter._is_out()
-            else:
-                self._left.appendleft(letter)
-                if not self._closed:
-                    return True
-                self.lose(f"it was closed, and {self._place!r} has no room for them")
-
-    def _given(self, letter: DeadLetter, catches: bool) -> bool:
-        """Give one; false: there is no room for it now."""
-        place = self._place
-        try:
-            if isinstance(place, SocketBase):
-                return sent_on(place, letter)
-            if isinstance(place, Spool):
-                return put_aside(place, letter)
-            place(letter)
-        except BaseException as error:
-            if not catches and isinstance(error, (KeyboardInterrupt, SystemExit)):
-                raise  # of a signal, perhaps: it is for the program
-            words = f"dead_letter= of a {self._name} raised an error, for {letter[:80]!r}"
-            records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
-            return not isinstance(place, Spool)  # nobody has it, if that failed
-        return True
-
-
-def _history(letter: DeadLetter) -> dict[str, str]:
-    history = {DEAD_REASON: letter.reason, DEAD_ATTEMPTS: str(letter.attempt)}
-    if letter.seq is not None:
-        history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
-    if letter.group is not None:
-        history[DEAD_GROUP] = letter.group
-    return history
-
-
-def put_aside(place: Spool, letter: DeadLetter) -> bool:
-    """Put a dead letter into a spool, all frames and what went with them; whether it has room."""
-    note = with_headers(0, letter._meta or b"", _history(letter))
-    frames = pack_frames(list(letter.frames))
-    try:
-        place._put(Frames(place, frames, note, doing="keeping a dead letter"), 0.1)
-    except (SpoolFullError, TimedOutError) as error:
-        return bool(vars(error)["sent"])
-    return True
-
-
-def sent_on(place: Any, letter: DeadLetter) -> bool:
-    """Send a dead letter to a socket, all frames and what went with them; whether it has room."""
-    note = with_headers(place._handle, letter._meta or b"", _history(letter))
-    try:
-        place._send_noted(list(letter.frames), note, 0)
-    except (WouldBlockError, TimedOutError):
-        return False
-    return True
-
-
-def undertaker(name: str, place: DeadLetters | None, engine: Engine | None) -> Undertaker | None:
-    """Return who gives dead letters to a function or a socket; None: nobody does."""
     if place is None or place == "keep":
         return None
     if engine is not None and engine._slice_ms == 0:
         raise UsageError(
             'dead_letter= needs a thread for that; a simulated world has none: use "keep"'
         )
-    return Undertaker(name, place)
+    return Undertaker(name, place, _next_dead, sourced=spool is not None)

@@ -63,7 +63,7 @@ class Watcher(Protocol):
 
 
 class Buries(Protocol):
-    """Gives dead letters to where they go (_delivery/dead_letters.py)."""
+    """Gives dead letters to where they go (_delivery/undertaker.py)."""
 
     def take_all(self, handle: int) -> None:
         """Take out what waits in a socket that is about to be closed."""
@@ -75,6 +75,13 @@ class Buries(Protocol):
     def give(self, handle: int, *, catches: bool) -> bool:
         """Give out what there is; true: some wait for room."""
         ...
+
+    def is_due(self) -> bool:
+        """Whether what waits at the end has to be given before the socket is closed."""
+        ...
+
+    def give_last(self, handle: int) -> None:
+        """Give all of it: the socket is being closed."""
 
     def lose(self, why: str) -> None:
         """Tell of those that will not be given."""
@@ -189,8 +196,9 @@ class Outlet:
         if self.on_dead is None:
             return
         self.on_dead.take_all(self.handle)
-        if self._loop is None:
-            self.on_dead.give(self.handle, catches=False)
+        now = self.on_dead.is_due()  # later its spool, or where they go, may be closed
+        if self._loop is None or (now and _runs_here(self._loop)):
+            self.on_dead.give_last(self.handle)
         else:
             self.give_dead()
 
@@ -307,6 +315,13 @@ class Outlet:
                 raise  # of a signal, perhaps: it is for the program
             words = f"on_event= of a {self._name} raised an error, for {event}"
             records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
+
+
+def _runs_here(loop: AbstractEventLoop) -> bool:
+    """Whether this thread is running the loop at this moment."""
+    import asyncio
+
+    return asyncio._get_running_loop() is loop
 
 
 def _give_again(known: weakref.ref[Outlet]) -> None:

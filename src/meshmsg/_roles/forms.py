@@ -149,7 +149,7 @@ class PushForm(Inbox[Message]):
                 "priorities": priorities,
                 **check_delayed(delayed_messages, delayed_bytes),
             },
-            on_dead=undertaker(type(self).__name__, dead_letter, engine),
+            on_dead=undertaker(type(self).__name__, dead_letter, engine, spool),
         )
 
     def _opened(self) -> None:

@@ -6,6 +6,8 @@ here waits.
 
 from __future__ import annotations
 
+from collections import deque
+
 from meshmsg._binding.errors import MeshError, UsageError
 from meshmsg._delivery.dead_letters import (
     DeadLetter,
@@ -22,6 +24,7 @@ from meshmsg._socket.signature import verb
 def untaken(self: SocketBase) -> str:
     """Tell of those that nobody took, of a socket that is about to be closed."""
     count = count_dead_letters(self._handle) if self._keeps_dead else 0
+    count += len(self._letters)
     if not count:
         return ""
     name, were = type(self).__name__, plural(count, "was", "were")
@@ -52,6 +55,10 @@ def dead_letters(self: SocketBase, most: int | None = None) -> list[DeadLetter]:
         role = type(self).__name__
         raise UsageError(f'dead_letters() is for a {role} with dead_letter="keep"')
     try:
-        return take_dead_letters(self._handle, most)
+        with self._event_lock:
+            if not self._letters:
+                self._letters = deque()
+            found, self._letters = take_dead_letters(self._handle, most, self._letters)
+            return found
     except MeshError as error:
         raise self._error(error.code, "taking dead letters") from None

@@ -229,7 +229,7 @@ class PubForm(Inbox[Message]):
         numbers |= retain_numbers(flags, retain_topics_max, retain_bytes_max)
         flags |= dead_letter_flags(dead_letter, spool)
         self._keeps_dead = dead_letter == "keep"
-        dead = undertaker(type(self).__name__, dead_letter, engine)
+        dead = undertaker(type(self).__name__, dead_letter, engine, spool)
         self._open(options, engine, bind, connect, flags=flags, numbers=numbers, on_dead=dead)
 
     def _opened(self) -> None:

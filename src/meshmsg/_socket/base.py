@@ -223,6 +223,8 @@ class SocketBase(NativeSocket, metaclass=Listed):
         """Drop what was received and not taken; tell how many messages."""
         return 0
 
+    _letters: Any = ()
+    """Dead letters that were taken and not given out, as a call was interrupted."""
     _keeps_dead: bool = False
     """Whether it keeps dead letters until somebody takes them."""
 
