@@ -93,6 +93,15 @@ mmi_back_failed(const mmi_back *back)
     return source->arg != NULL ? source->failed(source->arg) : MM_OK;
 }
 
+/* Messages that wait for their time where its messages are kept; *due_us: in microseconds since 1970, when
+ * the first of them, if that is before what is there. */
+static inline uint64_t
+mmi_back_elsewhere(const mmi_back *back, uint64_t *due_us)
+{
+    const mmi_source *source = &back->receipts.source;
+    return source->arg != NULL ? source->later(source->arg, due_us) : 0;
+}
+
 /* Could somebody be given a message that comes back now, or soon: who has room, or another peer than the
  * only one? */
 static inline bool

@@ -305,8 +305,9 @@ class Stats(Record):
         queued_out_bytes: Bytes of those.
         queued_in_messages: Received and not taken, now.
         queued_in_bytes: Bytes of those.
-        delayed_messages: Waiting now to be handed out later (`delay=`, `at=`, `nack(delay=)`).
-        delayed_bytes: Bytes of those.
+        delayed_messages: Waiting now to be handed out later (`delay=`, `at=`, `nack(delay=)`), in a
+            spool, too.
+        delayed_bytes: Bytes of those that are in memory.
         connects: Connections that were made from here.
         accepts: Connections that were accepted.
         handshakes: Handshakes that were done: peers there have been.
