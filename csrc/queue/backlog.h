@@ -34,6 +34,7 @@ typedef struct mmi_back {
     uint32_t wordless_swept;      /* where the next sweep begins (queue/expiry.h) */
     mmi_delayed delayed;
     mmi_dead dead;
+    uint64_t spent;               /* given back for the last time: nobody else gets them */
     mmi_receipts receipts;
     const mmi_framing *framing;   /* of the last peer that acknowledges; NULL: there was none */
     /* Told where each message goes, by its key; p only when queued.  May be NULL. */

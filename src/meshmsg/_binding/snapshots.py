@@ -283,7 +283,8 @@ class Stats(Record):
         dropped_conflated: Dropped as a newer message came, and only that was to be kept.
         dropped_expired: Dropped as their time was over before they were written (`ttl=`).
         dropped_attempts: Dropped as they were handed out `max_attempts` times (Push).
-        dead_messages: Not delivered for one of the same two causes, and kept as dead letters.
+        dead_messages: Not delivered for one of the same two causes, and kept as dead letters; of a
+            Pub in its groups.
         acked_messages: Written, and acknowledged (Push with `delivery="at_least_once"`).
         redelivered_messages: Written, and not acknowledged by a peer that was lost, gave them back
             or had them for too long: they are for others. Lower by one when it acknowledges one

@@ -53,7 +53,8 @@ class GroupInfo:
         unacked: Messages that members have, and did not acknowledge.
         acked: Messages that a member was done with, since the Pub was opened or the group was
             moved; so are those below.
-        redelivered: Messages that were taken back from a member, for another one.
+        redelivered: Messages that were taken back from a member, for another one; not the last
+            time, behind which nobody gets it (`max_attempts`).
         unwanted: Messages passed over, as nobody in it subscribed to their topic.
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
