@@ -321,8 +321,8 @@ class Stats(Record):
         dialers: Endpoints connected to, or tried, now.
         topics: Topics this Sub or XSub is subscribed to now.
         closed: Connections that ended or were never made, by Reason.
-        group_lag: By the name of a group, how many messages can be read and are not done now (Pub
-            with a spool); None: its cursor is harmed. It waits for no disk: of a group that nobody
+        group_lag: By the name of a group, how many messages up to the last are not done now (Pub
+            with a spool); compacted ones that the group has not come past count. None: its cursor is harmed. It waits for no disk: of a group that nobody
             was in since the Pub was opened it is what was found then, and what came since.
     """
 
