@@ -322,8 +322,9 @@ class Stats(Record):
         topics: Topics this Sub or XSub is subscribed to now.
         closed: Connections that ended or were never made, by Reason.
         group_lag: By the name of a group, how many messages up to the last are not done now (Pub
-            with a spool); compacted ones that the group has not come past count. None: its cursor is harmed. It waits for no disk: of a group that nobody
-            was in since the Pub was opened it is what was found then, and what came since.
+            with a spool); compacted ones that the group has not come past count. None: its cursor
+            is harmed. It waits for no disk: of a group that nobody was in since the Pub was opened
+            it is what was found then, and what came since.
     """
 
     sent_messages: int
