@@ -269,6 +269,7 @@ mm_socket_stats(mm_handle socket, mm_stats *out)
         return rc;
     }
     mmi_socket_stats_now(s, out);
+    out->dead_messages += s->dead_before;
     MMI_LIST_EACH (&s->groups, node, after) {
         out->dead_messages += mmi_group_of(node)->socket->stats.dead_messages;
     }
