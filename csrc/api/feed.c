@@ -57,6 +57,21 @@ feed_left(void *arg)
     return left;
 }
 
+/* Of what is to be sent again some have no time of their own. */
+static uint64_t
+feed_later_count(void *arg, uint64_t *due_us)
+{
+    mm_feed *f = arg;
+    pthread_mutex_lock(&f->lock);
+    uint64_t count = f->shared == NULL ? 0 : f->delayed;
+    for (size_t i = 0; due_us != NULL && count > 0 && i < f->again_count; i++) {
+        uint64_t due = f->again[i].due_us;
+        *due_us = due > 0 && due < *due_us ? due : *due_us;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return count;
+}
+
 static int
 feed_failed(void *arg)
 {
@@ -98,6 +113,7 @@ feed_attach(mm_feed *f, const uint8_t *uuid)
         s->host.back->receipts.source = (mmi_source){ .arg = f,
                                                       .told = mmi_feed_told,
                                                       .dead = feed_dead,
+                                                      .later = feed_later_count,
                                                       .left = feed_left,
                                                       .failed = feed_failed,
                                                       .gone = feed_gone };

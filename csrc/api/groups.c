@@ -295,9 +295,10 @@ groups_inspect(mmi_group *group, mm_group_info *out)
 {
     mm_stats stats;
     mmi_socket_stats_now(group->socket, &stats);
+    uint64_t back = stats.redelivered_messages, spent = group->socket->host.back->spent;
     *out = (mm_group_info){ .unacked = stats.unacked_messages,
                             .acked = stats.acked_messages,
-                            .redelivered = stats.redelivered_messages,
+                            .redelivered = back > spent ? back - spent : 0,
                             .unwanted = stats.unwanted_messages,
                             .expired = stats.dropped_expired,
                             .attempts = stats.dropped_attempts,

@@ -269,7 +269,24 @@ mm_socket_stats(mm_handle socket, mm_stats *out)
         return rc;
     }
     mmi_socket_stats_now(s, out);
+    out->dead_messages += s->dead_before;
+    MMI_LIST_EACH (&s->groups, node, after) {
+        out->dead_messages += mmi_group_of(node)->socket->stats.dead_messages;
+    }
     return mmi_api_leave(s, MM_OK);
+}
+
+/* What waits in a spool counts as sent. */
+static void
+inspect_elsewhere(const mmi_socket *s, mm_later *out)
+{
+    const uint64_t ns_per_us = 1000, us_per_ms = 1000, never = UINT64_MAX;
+    uint64_t due = never, now = s->engine->plat.wall_ns(s->engine->plat.self) / ns_per_us;
+    out->sent += mmi_back_elsewhere(s->host.back, &due);
+    if (due != never) {
+        int64_t ms = due > now ? (int64_t)((due - now) / us_per_ms) : 0;
+        out->next_ms = out->next_ms < 0 || ms < out->next_ms ? ms : out->next_ms;
+    }
 }
 
 int
@@ -283,6 +300,7 @@ mm_socket_later(mm_handle socket, mm_later *out)
     *out = (mm_later){ .next_ms = -1 };
     if (s->host.back != NULL) {
         mmi_back_tell_later(s->host.back, out);
+        inspect_elsewhere(s, out);
     }
     return mmi_api_leave(s, MM_OK);
 }

@@ -39,6 +39,7 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
     if (s->host.back != NULL) {
         out->delayed_messages = s->host.back->delayed.count;
         out->delayed_bytes = s->host.back->delayed.bytes;
+        out->delayed_messages += mmi_back_elsewhere(s->host.back, NULL);
     }
     if (s->host.retained != NULL) {
         out->retained_topics = s->host.retained->count;

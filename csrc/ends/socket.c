@@ -134,6 +134,7 @@ socket_leave_home(mmi_socket *s)
     if (s->group == NULL) {
         return;
     }
+    s->group->home->dead_before += s->stats.dead_messages;
     mmi_list_rm(&s->group->node);
     MMI_LIST_EACH (&s->links, node, after) { /* nobody tells them any more that it is gone */
         MMI_CONTAINER_OF(node, mmi_link, node)->listener = NULL;

@@ -21,6 +21,7 @@ mmi_back_init(mmi_back *back, mmi_proto_host *host)
     host->back = back;
     host->expired = mmi_back_expired;
     mmi_dead_init(&back->dead, host);
+    back->spent = 0;
     back->receipts = (mmi_receipts){ .last = 0 };
     back->delayed = (mmi_delayed){ .count = 0 };
     mmi_lb_init(&back->lb);

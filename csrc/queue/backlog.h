@@ -34,6 +34,7 @@ typedef struct mmi_back {
     uint32_t wordless_swept;      /* where the next sweep begins (queue/expiry.h) */
     mmi_delayed delayed;
     mmi_dead dead;
+    uint64_t spent;               /* given back for the last time: nobody else gets them */
     mmi_receipts receipts;
     const mmi_framing *framing;   /* of the last peer that acknowledges; NULL: there was none */
     /* Told where each message goes, by its key; p only when queued.  May be NULL. */
@@ -91,6 +92,15 @@ mmi_back_failed(const mmi_back *back)
 {
     const mmi_source *source = &back->receipts.source;
     return source->arg != NULL ? source->failed(source->arg) : MM_OK;
+}
+
+/* Messages that wait for their time where its messages are kept; *due_us: in microseconds since 1970, when
+ * the first of them, if that is before what is there. */
+static inline uint64_t
+mmi_back_elsewhere(const mmi_back *back, uint64_t *due_us)
+{
+    const mmi_source *source = &back->receipts.source;
+    return source->arg != NULL ? source->later(source->arg, due_us) : 0;
 }
 
 /* Could somebody be given a message that comes back now, or soon: who has room, or another peer than the

@@ -16,6 +16,7 @@ typedef struct mmi_source {
     void (*told)(void *arg, uint64_t number, int outcome);   /* mm_receipt; DROPPED: it is not done; OPEN:
                                                   * nor is it, and it is to be given again in a while */
     void (*dead)(void *arg, int by);             /* so many more, or fewer, wait as dead letters, and are not done */
+    uint64_t (*later)(void *arg, uint64_t *due_us);   /* messages that wait for their time; since 1970, the first's */
     uint64_t (*left)(void *arg);                 /* messages that are not done, but for those */
     int (*failed)(void *arg);                    /* it gives no more: an error; MM_OK */
     void (*gone)(void *arg);                     /* the socket asks nothing more */

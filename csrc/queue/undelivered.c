@@ -50,6 +50,7 @@ mmi_back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
         mmi_back_note(back, key, MMI_BACK_DROPPED, NULL);
         return;
     }
+    back->spent += late ? 0 : 1;
     if (source->arg != NULL && key != 0 && mmi_dead_keeps(&back->dead, m)) {
         source->dead(source->arg, 1);
         mmi_receipts_tell(&back->receipts, key, outcome);

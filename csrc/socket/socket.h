@@ -113,6 +113,7 @@ typedef struct mmi_socket {
      * MM_ESTATE: there are too many; MM_ENOMEM. */
     int (*find_group)(struct mmi_socket *home, const char *name, struct mmi_socket **out);
     mmi_list groups;                 /* PUB: its groups */
+    uint64_t dead_before;            /* PUB: dead letters of groups that were closed */
     uint32_t behind;                 /* PUB: sockets of its groups that are in memory, also closed ones */
     bool segments;                    /* what is sent is encoded at once, see mmi_proto_ops.segments */
     int fileno;                    /* -1: nobody asked */

@@ -12,7 +12,15 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from meshmsg import ClosedError, EndOfStreamError, MeshError, Message, TimedOutError
+from meshmsg import (
+    ClosedError,
+    EndOfStreamError,
+    MeshError,
+    Message,
+    PeerError,
+    TimedOutError,
+    WouldBlockError,
+)
 
 from .._frames import frames_of
 from ._flow import LOG, SLICE_S, Count, Flow, check_captured
@@ -69,20 +77,36 @@ class WayForm:
             raise
         except TimedOutError:
             return
-        except MeshError:
+        except MeshError as error:
+            if isinstance(error, WouldBlockError) and self._spooled:  # full, until some are done
+                yield self._pause
+                return
             self._hand = None
             self._count.refused += 1
+            self._tell_refused(error)
             return
         self._hand = None
         taken = self._capture is None or (yield from self._give(frames))
         self._count.forwarded += 1
         self._count.uncaptured += not taken
 
+    @property
+    def _spooled(self) -> bool:
+        """Whether what is passed on goes into a spool."""
+        return self._target._spooled is not None
+
+    def _tell_refused(self, error: MeshError) -> None:
+        """Log the 1st, 2nd, 4th, 8th... that is lost; a requester that is gone misses nothing."""
+        count = self._count.refused
+        if not isinstance(error, PeerError) and count.bit_count() == 1:
+            told = "%r does not take what came to %r (%d so far), and it is lost: %s"
+            LOG.warning(told, self._target, self._source, count, error)
+
     def _sending(self, frames: list[bytes], note: bytes | None) -> Call:
         """The call that passes on frames, and as it is what came with them."""
-        if note is None:
+        if note is None and not self._spooled:
             return partial(self._target.send_frames, frames, timeout=SLICE_S)
-        return partial(self._target._send_noted, frames, note, SLICE_S)
+        return partial(self._target._send_noted, frames, note or b"", SLICE_S)
 
     def _give(self, frames: list[bytes]) -> Generator[Call, Any, bool]:
         """Give a message that was passed on to `capture`; whether it took it."""

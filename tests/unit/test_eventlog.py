@@ -12,6 +12,7 @@ import pytest
 
 from meshmsg import Event, EventKind, Reason
 from meshmsg._events.event_log import KNOWN_MAX, EventLog
+from meshmsg._events.log_records import record_of
 
 URL = "tcp://10.0.0.1:5555"
 FAILED = Event(
@@ -76,6 +77,18 @@ def test_what_was_unsubscribed_is_dropped_without_a_warning(
     caplog.set_level(logging.WARNING, logger="meshmsg")
     assert EventLog("Sub").judge(ours) == (logging.INFO, ""), "nobody would read the words"
     assert EventLog("Sub").judge(dropped)[0] == logging.WARNING
+
+
+def test_a_level_that_changes_in_between_makes_no_record_without_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whether it is told is decided once, as the words are found."""
+    caplog.set_level(logging.WARNING, logger="meshmsg")
+    level, words = EventLog("Sub").judge(UP)
+    caplog.set_level(logging.DEBUG, logger="meshmsg")
+    assert record_of(level, words, UP) is None
+    level, words = EventLog("Sub").judge(UP)
+    assert "PEER_UP" in record_of(level, words, UP).getMessage()
 
 
 def test_what_the_owner_expects_is_no_warning() -> None:

@@ -171,6 +171,12 @@ def test_what_asyncio_has_elsewhere_or_not_at_all_is_told(name: str) -> None:
         ("Sub", {"topics": 5}, TypeError, "topics is 5; "),
         ("Push", {"hwm": 5}, TypeError, "unknown option 'hwm'; use send_queue_messages"),
         ("Push", {"dial": "x"}, TypeError, "unknown option 'dial'; use connect; "),
+        (
+            "Sub",
+            {"name": "x"},
+            TypeError,
+            "options of a Sub are ack, bind, .*group.*replay.*topics",
+        ),
     ],
 )
 def test_the_next_mistakes_say_what_is_meant(

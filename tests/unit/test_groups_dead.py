@@ -53,7 +53,8 @@ def test_what_every_member_gives_back_is_a_dead_letter(world: World, tmp_path: P
         one = until(pub, lambda one: one.dead == 1 and one.acked == 5)
         assert (one.attempts, one.floor) == (0, 0), "it is done once somebody has had its letter"
         assert told(pub, mm.EventKind.DEAD_LETTER).count == 1
-        assert pub.stats().dead_messages == 0, "messages count where they are shared out"
+        assert one.redelivered == 2, "the last time it was not given to another one"
+        assert pub.stats().dead_messages == 1, "of a group, too"
         (letter,) = letters(pub, 1)
         assert isinstance(letter, mm.DeadLetter)
         assert (letter, letter.topic, letter.frames) == (b"bad", "t", (b"t", b"bad"))
@@ -64,6 +65,22 @@ def test_what_every_member_gives_back_is_a_dead_letter(world: World, tmp_path: P
         assert until(pub, lambda one: one.floor == 6).lag == 0
         nothing(sub)
         assert pub.dead_letters() == []
+
+
+def test_dead_letters_of_a_group_that_was_moved_still_count(world: World, tmp_path: Path) -> None:
+    """`dead_messages` of the Pub is a counter, and only grows."""
+    kept: dict[str, Any] = {"pub_dead_letter": "keep", "pub_max_attempts": 1}
+    with publishing(world, tmp_path / "s", **kept) as (_, pub):
+        with member(world, pub, **PATIENT) as sub:
+            joined(pub, 1)
+            pub.send(b"bad", topic="t")
+            assert sub.recv(timeout=WAIT_S).nack() is True
+            until(pub, lambda one: one.dead == 1)
+            assert len(letters(pub, 1)) == 1
+        until(pub, lambda one: one.members == 0)
+        pub.forget_group("w")
+        assert pub.groups() == []
+        assert pub.stats().dead_messages == 1
 
 
 def test_a_member_that_never_finishes_uses_up_attempts(world: World, tmp_path: Path) -> None:

@@ -81,6 +81,19 @@ def test_what_is_harmed_is_passed_over_if_older_ones_are_behind_it(
             assert info(pub).floor == floor
 
 
+@pytest.mark.parametrize("start", ["since:9999999999999999999d", f"since:{'9' * 5000}s"])
+def test_a_time_that_is_too_long_is_refused_as_such(
+    world: World, tmp_path: Path, start: str
+) -> None:
+    """The error says how long it may be, which is taken."""
+    with publishing(world, tmp_path / "s") as (_, pub):
+        with pytest.raises(mm.UsageError, match="which is too large: at most") as raised:
+            pub.seek_group("w", start)
+        assert pub.groups() == []
+        pub.seek_group("w", str(raised.value).split("'")[-2])
+        assert [one.name for one in pub.groups()] == ["w"]
+
+
 @pytest.mark.parametrize("start", ["since:", "since:5", "since:0m", "since:5y", "last:3", "seq:1"])
 def test_what_is_no_start_is_refused(world: World, tmp_path: Path, start: str) -> None:
     """And the error says what there is."""

@@ -283,7 +283,8 @@ class Stats(Record):
         dropped_conflated: Dropped as a newer message came, and only that was to be kept.
         dropped_expired: Dropped as their time was over before they were written (`ttl=`).
         dropped_attempts: Dropped as they were handed out `max_attempts` times (Push).
-        dead_messages: Not delivered for one of the same two causes, and kept as dead letters.
+        dead_messages: Not delivered for one of the same two causes, and kept as dead letters; of a
+            Pub in its groups.
         acked_messages: Written, and acknowledged (Push with `delivery="at_least_once"`).
         redelivered_messages: Written, and not acknowledged by a peer that was lost, gave them back
             or had them for too long: they are for others. Lower by one when it acknowledges one
@@ -305,8 +306,9 @@ class Stats(Record):
         queued_out_bytes: Bytes of those.
         queued_in_messages: Received and not taken, now.
         queued_in_bytes: Bytes of those.
-        delayed_messages: Waiting now to be handed out later (`delay=`, `at=`, `nack(delay=)`).
-        delayed_bytes: Bytes of those.
+        delayed_messages: Waiting now to be handed out later (`delay=`, `at=`, `nack(delay=)`), in a
+            spool, too.
+        delayed_bytes: Bytes of those that are in memory.
         connects: Connections that were made from here.
         accepts: Connections that were accepted.
         handshakes: Handshakes that were done: peers there have been.
@@ -319,9 +321,10 @@ class Stats(Record):
         dialers: Endpoints connected to, or tried, now.
         topics: Topics this Sub or XSub is subscribed to now.
         closed: Connections that ended or were never made, by Reason.
-        group_lag: By the name of a group, how many messages can be read and are not done now (Pub
-            with a spool); None: its cursor is harmed. It waits for no disk: of a group that nobody
-            was in since the Pub was opened it is what was found then, and what came since.
+        group_lag: By the name of a group, how many messages up to the last are not done now (Pub
+            with a spool); compacted ones that the group has not come past count. None: its cursor
+            is harmed. It waits for no disk: of a group that nobody was in since the Pub was opened
+            it is what was found then, and what came since.
     """
 
     sent_messages: int

@@ -49,11 +49,13 @@ class GroupInfo:
         name: Its name.
         members: Subscribers that are in it now.
         floor: All messages of the spool up to this number are done; None: its cursor is harmed.
-        lag: How many messages can be read and are not done, whatever their topics; None, likewise.
+        lag: How many messages up to the last are not done, whatever their topics, with those that
+            were compacted and that the group has not come past; None, likewise.
         unacked: Messages that members have, and did not acknowledge.
         acked: Messages that a member was done with, since the Pub was opened or the group was
             moved; so are those below.
-        redelivered: Messages that were taken back from a member, for another one.
+        redelivered: Messages that were taken back from a member, for another one; not the last
+            time, behind which nobody gets it (`max_attempts`).
         unwanted: Messages passed over, as nobody in it subscribed to their topic.
         removed, harmed: Messages that no member gets: retention removed them; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out

@@ -46,14 +46,23 @@ def replay_of(replay: object) -> tuple[int, int] | None:
 
 
 def since_of(start: object) -> int | None:
-    """Return the milliseconds of "since:5m" and such; None: it is none of those."""
+    """Return the milliseconds of "since:5m" and such; None: it is none of those.
+
+    Raises:
+        UsageError: It is one of those, and too long a time.
+    """
     found = (
-        re.fullmatch(r"since:([0-9]{1,19})([smhd])", start, re.ASCII)
-        if isinstance(start, str)
-        else None
+        re.fullmatch(r"since:([0-9]+)([smhd])", start, re.ASCII) if isinstance(start, str) else None
     )
-    ms = int(found[1]) * _SPAN_MS[found[2]] if found is not None else 0
-    return ms if 1 <= ms <= U64_MAX else None
+    if found is None:
+        return None
+    unit_ms = _SPAN_MS[found[2]]
+    if len(found[1]) > _DIGITS_MAX or int(found[1]) * unit_ms > U64_MAX:
+        most = U64_MAX // unit_ms
+        raise UsageError(
+            f"start is {start!r}, which is too large: at most 'since:{most}{found[2]}'"
+        )
+    return int(found[1]) * unit_ms or None
 
 
 def ask_replay(socket: SocketBase, wanted: tuple[int, int]) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from meshmsg._socket.options import SocketOptions
     from meshmsg._spool.cursor import SpoolCursorInfo
 
+FULL = "the spool has no room for a message"
 IN_A_ROW = 256
 """Messages with receipts that an event loop puts at once."""
 CURSOR = "push"
@@ -93,6 +94,13 @@ class Spooled:
         opts, note = push_opts(self._socket, options, confirm=False)
         due_us = math.ceil(time.time() * _US) + int(opts.delay_ms) * _MS if opts.delay_ms else 0
         return Plan(packed, note, due_us, int(opts.priority))
+
+    def noted(self, frames: list[bytes], note: bytes) -> Plan:
+        """Return a message that came from elsewhere, and what came with it, as it is put."""
+        self.check()
+        packed = pack_frames(frames)
+        self.check_size(size_of(packed[0]), packed[2])
+        return Plan(packed, note, 0, 0)
 
     def meta(self, options: MessageOptions) -> bytes:
         """Return the octets of what goes with each of a run."""

@@ -92,7 +92,8 @@ class EventLog:
         give(record_of(level, words, event))
 
     def judge(self, event: Event) -> tuple[int, str]:
-        """Say how loud an event is, and in what words; it is noted as told."""
+        """Say how loud an event is, and in what words; it is noted as told. No words: nobody wants
+        to hear it, and it has no record, whatever the level of the log is by then."""
         self._endpoint = self._endpoint or event.endpoint
         if event.kind is EventKind.PEER_UP:
             self._peers[event.peer] = event.endpoint, event.address

@@ -65,8 +65,9 @@ def block_signals() -> bool:
 
 
 def record_of(level: int, words: str, event: Event | None = None, error: Any = None) -> Any:
-    """Make a record, with the time of the event; None: nobody wants one of this level."""
-    if not log.isEnabledFor(level):
+    """Make a record, with the time of the event; None: nobody wants one of this level, or did as
+    the words were to be found, and there are none."""
+    if not words or not log.isEnabledFor(level):
         return None
     extra = None if event is None else {"event": event}
     record = log.makeRecord(log.name, level, __file__, 0, words, (), error, extra=extra)

@@ -125,7 +125,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
         numbers: Mapping[str, int] | None = None,
         on_dead: Buries | None = None,
     ) -> None:
-        opts = build_options(self._role, options, identity=identity, flags=flags)
+        opts = build_options(self._role, options, identity=identity, flags=flags, of=type(self))
         for name, value in (numbers or {}).items():
             setattr(opts, name, value)
         self._handle = 0

@@ -6,6 +6,7 @@ Law: what is not given keeps the core's default for the role (mm_socket_defaults
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict
 
 from meshmsg._binding.core import ffi, lib, raise_for
@@ -319,10 +320,29 @@ def _set_identity(opts: Any, identity: bytes) -> None:
     ffi.memmove(opts.identity, identity, len(identity))
 
 
+def _unknown(name: str, of: type | None) -> TypeError:
+    """Say which options there are, of a class also its own."""
+    known = set(SocketOptions.__annotations__)
+    if of is not None:
+        own = signature(of).parameters.values()
+        known |= {one.name for one in own if one.kind is Parameter.KEYWORD_ONLY}
+    meant = f"use {OTHER_NAMES[name]}; " if name in OTHER_NAMES else ""
+    whose = f"the options of a {of.__name__}" if of is not None else "the options"
+    return TypeError(f"unknown option {name!r}; {meant}{whose} are {', '.join(sorted(known))}")
+
+
 def build_options(
-    role: int, options: SocketOptions, *, identity: bytes = b"", flags: int = 0
+    role: int,
+    options: SocketOptions,
+    *,
+    identity: bytes = b"",
+    flags: int = 0,
+    of: type | None = None,
 ) -> Any:
-    """Return a filled mm_socket_opts for a role; raises UsageError for what is wrong."""
+    """Return a filled mm_socket_opts for a role; raises UsageError for what is wrong.
+
+    `of`: the class whose options errors tell of.
+    """
     opts = ffi.new("mm_socket_opts *")
     raise_for(lib.mm_socket_defaults(role, opts), "reading a role's defaults")
     for name, value in options.items():
@@ -345,9 +365,7 @@ def build_options(
         elif name == "security":
             check_security(value)
         elif name != "on_event":
-            known = sorted(SocketOptions.__annotations__)
-            meant = f"use {OTHER_NAMES[name]}; " if name in OTHER_NAMES else ""
-            raise TypeError(f"unknown option {name!r}; {meant}the options are {', '.join(known)}")
+            raise _unknown(name, of)
     if opts.reconnect_max_ms < opts.reconnect_min_ms:
         raise UsageError(
             f"reconnect_max is {opts.reconnect_max_ms / 1000} s, "

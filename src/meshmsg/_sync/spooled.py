@@ -11,10 +11,11 @@ from typing import Any
 
 from meshmsg._binding.core import ends_of, left_of
 from meshmsg._binding.data import Data
+from meshmsg._binding.errors import SpoolFullError, WouldBlockError
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.pushing import PushOptions
 from meshmsg._delivery.run_receipts import ReceiptsForm
-from meshmsg._delivery.spooled import Plan, Published, Spooled
+from meshmsg._delivery.spooled import FULL, Plan, Published, Spooled
 from meshmsg._roles.arrays import bodies_of
 from meshmsg._roles.unsent import Taken, tell_unsent
 
@@ -32,6 +33,23 @@ def put_one(
     if seq is not None and confirm:
         spooled.receipt(seq)
     return seq
+
+
+def put_noted(spooled: Spooled, frames: list[bytes], note: bytes, timeout: float | None) -> None:
+    """Put a message that came from elsewhere, with what came with it; `timeout`: for room.
+
+    What was put is waited for until it is kept, so that who tries again puts it once.
+
+    Raises:
+        TimedOutError, WouldBlockError: There was no room; nothing was put.
+    """
+    deadline = ends_of(timeout)
+    put = spooled.single(spooled.noted(frames, note), wait=False)
+    try:
+        spooled.spool._put(put, left_of(deadline))
+    except SpoolFullError as error:
+        raise WouldBlockError(FULL, code=error.code) from error
+    spooled.kept(None)
 
 
 def put_published(

@@ -23,6 +23,7 @@ from meshmsg._socket.inbox import Inbox, MessageT
 from meshmsg._socket.options import check_count
 from meshmsg._socket.peers import peer_count
 from meshmsg.aio._loop import PEERS, READABLE, WRITABLE, LoopWaker, waker_of
+from meshmsg.aio._spooled import put_noted
 from meshmsg.aio._watch import Events
 
 if TYPE_CHECKING:
@@ -75,8 +76,15 @@ class Socket(Inbox[MessageT]):
         return rc
 
     async def _send_noted(self, frames: list[bytes], note: bytes, timeout: float | None) -> None:
-        """Send frames with what came with them: the octets as they are."""
-        await self._send_packed(pack_frames(frames), note, timeout)
+        """Send frames with what came with them: the octets as they are; a spool gets them first.
+
+        Raises:
+            TimedOutError, WouldBlockError: There was no room; nothing was sent, nor put.
+        """
+        if self._spooled is not None:
+            await put_noted(self._spooled, frames, note, timeout)
+        else:
+            await self._send_packed(pack_frames(frames), note, timeout)
 
     async def _send_packed(
         self,

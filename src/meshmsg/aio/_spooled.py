@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from meshmsg._binding.data import Data
+from meshmsg._binding.errors import SpoolFullError, WouldBlockError
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.pushing import PushOptions
 from meshmsg._delivery.run_receipts import ReceiptsForm
-from meshmsg._delivery.spooled import Plan, Published, Spooled
+from meshmsg._delivery.spooled import FULL, Plan, Published, Spooled
 from meshmsg._roles.arrays import bodies_of
 from meshmsg._roles.unsent import Taken, tell_unsent
 from meshmsg.aio._spool.spool import Spool
@@ -30,6 +31,26 @@ async def put_one(
     """Put one message; its number, which has a receipt if that is wanted; None: it was dropped."""
     deadline = spooled.given._deadline(timeout)
     return await _put(spooled, spooled.plan(frames, options), deadline, confirm)
+
+
+async def put_noted(
+    spooled: Spooled, frames: list[bytes], note: bytes, timeout: float | None
+) -> None:
+    """Put a message that came from elsewhere, with what came with it; `timeout`: for room.
+
+    What was put is waited for until it is kept, so that who tries again puts it once.
+
+    Raises:
+        TimedOutError, WouldBlockError: There was no room; nothing was put.
+    """
+    spool: Spool = spooled.given
+    put = spooled.single(spooled.noted(frames, note), wait=False)
+    try:
+        await spool._put(put, spool._deadline(timeout))
+    except SpoolFullError as error:
+        raise WouldBlockError(FULL, code=error.code) from error
+    if put.last:
+        await spool._kept(put.last, None, 1)
 
 
 async def put_published(
