@@ -54,9 +54,24 @@ def test_what_clouds_keep_secrets_at_is_denied(host: str) -> None:
     assert denied(host, loopback=True)
 
 
+@pytest.mark.parametrize(
+    "host", ["0", "0177.0.0.1", "0x7f000001", "2130706433", "2852039166", "127.1", "127.0.0.1."]
+)
+def test_an_ip_in_another_spelling_is_denied(host: str) -> None:
+    """The system would connect to this machine, or to where clouds keep secrets."""
+    assert "in a form that hides it" in denied(host, loopback=True)
+
+
+@pytest.mark.parametrize("given", ["*:1", "tcp://*:1", "a/b:1", "a;b:1", "a b:1", "[::1:1", "é:1"])
+def test_what_is_no_host_is_no_address(given: str) -> None:
+    """Whoever gives it."""
+    with pytest.raises(mm.UsageError, match="it is tcp://host:port"):
+        address_of(given, "a seed")
+
+
 def test_loopback_is_denied_unless_it_is_meant() -> None:
     """As a poisoned record would say it."""
-    for host in ("127.0.0.1", "[::1]", "localhost"):
+    for host in ("127.0.0.1", "[::1]", "localhost", "LOCALHOST", "localhost.", "a.localhost"):
         assert denied(host, loopback=False) == "it is this machine"
         assert denied(host, loopback=True) == ""
     assert denied("10.1.2.3", loopback=False) == ""

@@ -17,6 +17,7 @@ import meshmsg as mm
 from meshmsg import aio as mm_aio
 from meshmsg.mesh import Callback, EventKind, Mesh, SharedDir, State
 from meshmsg.mesh import aio as mesh_aio
+from meshmsg.mesh._driver import LEAVE_S
 from tests.support.meshes import WAIT_S, eventually, node, until
 
 
@@ -427,3 +428,22 @@ def test_where_a_service_is_can_be_asked(first: Mesh) -> None:
             assert names == {one.endpoint: "first", two.endpoint: "b"}
         eventually(lambda: first.endpoints("s").keys() == {one.endpoint})
         assert first.endpoints("t") == {}
+
+
+def test_a_bind_says_what_a_mesh_wants() -> None:
+    """In the words of a Mesh: it has no `security=`."""
+    with pytest.raises(mm.InsecureBindError, match="pass secret="):
+        Mesh(cluster="c", bind="tcp://*:0")
+    with pytest.raises(mm.UsageError, match="nothing protects it: pass secret="):
+        Mesh(cluster="c", bind="tls+tcp://127.0.0.1:0")
+    with pytest.raises(FileNotFoundError, match="secret= names a file that is not there"):
+        Mesh(cluster="c", secret="no.secret")
+
+
+def test_who_is_alone_has_nobody_to_take_leave_of() -> None:
+    """So it ends at once, by the clock of its own."""
+    mesh = Mesh(cluster="c")
+    mesh.leave(timeout=WAIT_S)
+    left = mesh._driver._left_at
+    assert left is not None
+    assert mesh._driver.clock() - left < LEAVE_S

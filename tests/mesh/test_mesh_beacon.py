@@ -19,6 +19,7 @@ from meshmsg.mesh._finding.datagrams import (
     ENOUGH,
     EVERY_S,
     HEAD,
+    KEPT_OF_SOURCE,
     KEPT_S,
     MAC_SIZE,
     MAGIC,
@@ -141,12 +142,22 @@ def test_so_many_addresses_are_kept_and_those_that_were_first_stay() -> None:
     one = heard()
     for number in range(ADDRESSES_MAX + 3):
         data = said(1, address=f"tcp://h{number}:1")
-        one.take(0.0, WALL, data, f"10.1.{number >> 6}.1", [KEY])
+        one.take(0.0, WALL, data, f"10.1.{number >> 4}.1", [KEY])
     assert len(one.addresses(0.0)) == ADDRESSES_MAX
     assert one.counts == {"of more nodes than are kept": 3}
     one.look()
     one.take(1.0, WALL, said(1, address="tcp://h0:1"), IP, [KEY])
     assert one.addresses(KEPT_S) == ["tcp://h0:1"]
+
+
+def test_one_machine_has_not_all_the_room() -> None:
+    """Whatever it makes up, without a secret; others are heard beside it."""
+    one = heard()
+    for number in range(40):
+        one.take(0.0, WALL, said(1, address=f"tcp://h{number}:1"), IP, [KEY])
+    assert len(one.addresses(0.0)) == KEPT_OF_SOURCE
+    one.take(0.0, WALL, said(1, address="tcp://other:1"), "10.9.9.9", [KEY])
+    assert "tcp://other:1" in one.addresses(0.0)
 
 
 def test_a_node_alone_says_it_each_time_and_not_more_often() -> None:

@@ -229,7 +229,43 @@ def test_what_is_old_or_no_address_in_a_folder_does_not_count(tmp_path: Path) ->
     (tmp_path / f"folder{ENDING}").mkdir()
     now = os.stat(tmp_path / seed._name).st_mtime
     os.utime(tmp_path / f"old{ENDING}", (now - DIR_AGE_S - 1, now - DIR_AGE_S - 1))
+    (tmp_path / f"tomorrow{ENDING}").write_text("tcp://10.0.0.4:1")
+    os.utime(tmp_path / f"tomorrow{ENDING}", (now + DIR_AGE_S + 9, now + DIR_AGE_S + 9))
+    os.mkfifo(tmp_path / f"fifo{ENDING}")
     assert seed._find("tcp://10.0.0.1:1").addresses == ["tcp://10.0.0.3:1"]
+
+
+def test_only_old_files_of_nodes_are_swept(tmp_path: Path) -> None:
+    """What is no address may be somebody else's, whatever its name."""
+    seed = SharedDir(tmp_path)
+    seed._find("tcp://10.0.0.1:1")
+    for name, text in (("node", "tcp://10.0.0.2:1"), ("notes", "my notes")):
+        (tmp_path / f"{name}{ENDING}").write_text(text)
+        os.utime(tmp_path / f"{name}{ENDING}", (1, 1))
+    assert seed._find("tcp://10.0.0.1:1").addresses == []
+    assert not (tmp_path / f"node{ENDING}").exists()
+    assert (tmp_path / f"notes{ENDING}").exists()
+
+
+def test_a_node_writes_into_no_file_that_somebody_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by a link nor through a pipe: its own is a new one, and nobody knows its name."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = tmp_path / "mesh"
+    seed = SharedDir(folder)
+    seed._find("tcp://10.0.0.1:1")
+    (folder / f"{seed._name}.new").symlink_to(precious)
+    (folder / seed._name).unlink()
+    (folder / seed._name).symlink_to(precious)
+    seed._find("tcp://10.0.0.1:1")
+    assert precious.read_text() == "mine"
+    assert (folder / seed._name).read_text() == "tcp://10.0.0.1:1\n"
+    monkeypatch.setattr("meshmsg.mesh._finding.seeds.os.urandom", lambda size: b"\0" * size)
+    (folder / f"{seed._name}.{'00' * 8}.new").symlink_to(precious)
+    with pytest.raises(FileExistsError):
+        seed._find("tcp://10.0.0.1:1")
 
 
 def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:

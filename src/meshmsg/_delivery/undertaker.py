@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from meshmsg._binding.data import pack_frames
 from meshmsg._binding.errors import SpoolFullError, TimedOutError, WouldBlockError
@@ -26,9 +26,8 @@ from meshmsg._socket.base import SocketBase
 from meshmsg._spool.puts import Frames
 from meshmsg._spool.spool import Spool
 
-if TYPE_CHECKING:
-    from meshmsg._delivery.dead_letters import DeadLetter, DeadLetters
-
+Letter = Any
+"""A DeadLetter (dead_letters.py, which imports this)."""
 DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-dead-seq"
 DEAD_GROUP = "x-dead-group"
 """Headers of a dead letter that was sent on: why, after how many attempts, its `seq`, and of a Pub
@@ -60,8 +59,8 @@ class Undertaker:
     def __init__(
         self,
         name: str,
-        place: Callable[[DeadLetter], object] | DeadLetters,
-        next_dead: Callable[[int], list[DeadLetter]],
+        place: object,
+        next_dead: Callable[[int], list[Any]],
         *,
         sourced: bool,
     ) -> None:
@@ -69,7 +68,7 @@ class Undertaker:
         self._place: Any = place
         self._due = sourced or isinstance(place, (SocketBase, Spool))
         """Whether `close` waits for who is giving one: not for a function without a spool."""
-        self._left: deque[DeadLetter] = deque()
+        self._left: deque[Letter] = deque()
         """In hand: taken from the core, and not given."""
         self._closed = self._closing = False
         self._busy = threading.Lock()
@@ -172,7 +171,7 @@ class Undertaker:
                 self.lose(f"it was closed, and {self._place!r} has no room for them")
         return True  # `close` does the rest
 
-    def _given(self, letter: DeadLetter, catches: bool) -> Fate:
+    def _given(self, letter: Letter, catches: bool) -> Fate:
         """Give one. What ends a program is raised; then a socket or a spool gets it again."""
         place = self._place
         try:
@@ -191,7 +190,7 @@ class Undertaker:
             return Fate.REFUSED if apart else Fate.GIVEN  # a function has had it
         return Fate.GIVEN
 
-    def _tell(self, error: BaseException, letter: DeadLetter, *, seldom: bool) -> None:
+    def _tell(self, error: BaseException, letter: Letter, *, seldom: bool) -> None:
         """Log what came of a letter; of many that are refused alike the first, and then fewer."""
         now = time.monotonic()
         last, more = self._told.get(type(error), (-TOLD_AGAIN_S, 0))
@@ -206,7 +205,7 @@ class Undertaker:
         records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
 
 
-def _history(letter: DeadLetter) -> dict[str, str]:
+def _history(letter: Letter) -> dict[str, str]:
     history = {DEAD_REASON: letter.reason, DEAD_ATTEMPTS: str(letter.attempt)}
     if letter.seq is not None:
         history[DEAD_SEQ] = "{}:{}".format(*letter.seq)
@@ -215,7 +214,7 @@ def _history(letter: DeadLetter) -> dict[str, str]:
     return history
 
 
-def put_aside(place: Spool, letter: DeadLetter) -> Fate:
+def put_aside(place: Spool, letter: Letter) -> Fate:
     """Put a dead letter into a spool, all frames and what went with them; never waits for room."""
     note = with_headers(0, letter._meta or b"", _history(letter))
     put = Frames(place, pack_frames(list(letter.frames)), note, doing="keeping a dead letter")
@@ -228,7 +227,7 @@ def put_aside(place: Spool, letter: DeadLetter) -> Fate:
     return Fate.GIVEN if put.last else Fate.WAITS
 
 
-def sent_on(place: Any, letter: DeadLetter) -> Fate:
+def sent_on(place: Any, letter: Letter) -> Fate:
     """Send a dead letter to a socket, all frames and what went with them; never waits for room."""
     note = with_headers(place._handle, letter._meta or b"", _history(letter))
     try:

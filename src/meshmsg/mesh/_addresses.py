@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -19,6 +20,7 @@ PLAIN, PROTECTED = "tcp://", "tls+tcp://"
 """How an address of a mesh port begins in records; how what is dialed begins with a secret."""
 PORT_MAX = 65_535
 IPV4 = 4
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]")
 OUTSIDE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses outside, kept for documentation: no machine has them (RFC 5737, RFC 3849)."""
 LOOPBACK = "127.0.0.1"
@@ -49,7 +51,20 @@ def ip_of(host: str) -> IPv4Address | IPv6Address | None:
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches it."""
     ip = ip_of(host)
-    return host == "localhost" or (ip is not None and ip.is_loopback)
+    return _is_localhost(host) or (ip is not None and ip.is_loopback)
+
+
+def _is_localhost(name: str) -> bool:
+    return f".{name.lower().rstrip('.')}".endswith(".localhost")
+
+
+def _is_number(host: str) -> bool:
+    """Whether the system takes it for an IPv4 address, in whatever form: 0x7f000001, 0177.1, 0."""
+    try:
+        socket.inet_aton(host.rstrip("."))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def is_wildcard(host: str) -> bool:
@@ -66,8 +81,10 @@ def denied(host: str, *, loopback: bool) -> str:
         loopback: Whether addresses of this machine may be.
     """
     ip = ip_of(host)
+    if ip is None and _is_number(host):
+        return "it is an IP in a form that hides it: write it as 10.0.0.5"
     if ip is None:
-        return "" if host != "localhost" or loopback else "it is this machine"
+        return "" if not _is_localhost(host) or loopback else "it is this machine"
     if ip.is_link_local:
         return "it is link-local: where clouds keep credentials (169.254.169.254)"
     if ip.is_unspecified or ip.is_multicast:
@@ -89,7 +106,7 @@ def address_of(given: str, what: str) -> str:
         raise TypeError(f"{what} is {given!r}; it is a str such as tcp://10.0.0.5:7450")
     bare = given.removeprefix(PROTECTED).removeprefix(PLAIN)
     _, host, port = parts_of(f"{PLAIN}{bare}")
-    if "://" in bare or not host or not port or not bare.isprintable() or " " in bare:
+    if not port or _HOST.fullmatch(host) is None:
         raise UsageError(
             f"{what} is {given!r}; it is tcp://host:port, with a port up to {PORT_MAX}"
         )

@@ -25,6 +25,7 @@ from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._link import QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
 from meshmsg.mesh._place import Place
+from meshmsg.mesh._watch import is_there
 
 OFFERS_S = 1.0
 """Seconds between two looks whether a socket that is announced was closed."""
@@ -303,7 +304,9 @@ class Driver:
         if self._left_at is None:
             return False
         with self.lock:
-            quiet = self.core.due() == float("inf")
+            alone = sum(map(is_there, self.core.members())) <= 1
+            alone = alone and not (self.link.busy or self.link.router.peers())
+            quiet = alone or self.core.due() == float("inf")
         if now - self._left_at < LEAVE_S and (self.link.waits or not quiet):
             return False
         with suppress(TimedOutError, MeshError):

@@ -11,12 +11,12 @@ import os
 import socket as system
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import SystemRandom
 from typing import Any, TypeVar
 
-from meshmsg._binding.core import lib, to_ms
-from meshmsg._binding.errors import ResourceError, TimedOutError, UsageError
+from meshmsg._binding.core import error_for, lib, to_ms
+from meshmsg._binding.errors import InsecureBindError, ResourceError, TimedOutError, UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._mesh.limits import CLUSTER_MAX, NAME_MAX
 from meshmsg._mesh.told import Member, State
@@ -66,7 +66,28 @@ def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
     """
     if secret is None or isinstance(secret, Secret):
         return secret
-    return Secret(secret)
+    try:
+        return Secret(secret)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            error.errno,
+            f"secret= names a file that is not there: {os.strerror(error.errno or 0)}",
+            os.fspath(secret),
+        ) from None
+
+
+def _linked(link: Callable[[], Link], bind: str) -> Link:
+    """Bind; what a socket would be told to pass is said in the words of a Mesh."""
+    try:
+        return link()
+    except InsecureBindError as error:
+        raise error_for(
+            error.code,
+            f"a Mesh at {bind} would let anybody in who can reach this machine; pass secret= (the "
+            "file that `meshmsg keygen NAME --secret` makes), bind to 127.0.0.1, or say "
+            "insecure=True if the network is trusted",
+            address=bind,
+        ) from None
 
 
 def _bind_of(bind: str | None, security: Policy | None) -> str:
@@ -74,6 +95,8 @@ def _bind_of(bind: str | None, security: Policy | None) -> str:
         return LOOPBACK if security is None else EVERYWHERE
     if not isinstance(bind, str):
         raise TypeError(f"bind is {bind!r}; it is a str such as tcp://10.0.0.5:7450")
+    if security is None and bind.startswith("tls+"):
+        raise UsageError(f"bind is {bind!r}, and nothing protects it: pass secret=")
     bare = bind.removeprefix("tls+tcp://").removeprefix("tcp://")
     if "://" in bare:
         raise UsageError(f"bind is {bind!r}; a mesh port is tcp://host:port")
@@ -116,7 +139,7 @@ class MeshForm:
         rung = threading.Event()  # until there is a driver
         ring: list[Any] = [rung.set]
         salt = os.urandom(SALT)
-        link = Link(where, self.security, insecure, salt, lambda: ring[0]())
+        link = _linked(lambda: Link(where, self.security, insecure, salt, lambda: ring[0]()), where)
         try:
             place = Place(link.address, advertise)
             core = Core(

@@ -31,20 +31,6 @@ def concerns(event: Event, service: str | None) -> bool:
     return any(s.name == service for r in records if r is not None for s in r.services)
 
 
-def of_service(event: Event, service: str | None) -> Event:
-    """What it is to one who watches a service: a node that begins to offer it comes, and one that
-    withdraws it leaves, though both are there all the time."""
-    if service is None or event.kind is not EventKind.CHANGED:
-        return event
-    now, before = (
-        record is not None and any(one.name == service for one in record.services)
-        for record in (event.member.record, event.before)
-    )
-    if now == before or not is_there(event.member):
-        return event
-    return replace(event, kind=EventKind.UP if now else EventKind.LEFT)
-
-
 def offers(member: Member, service: str | None) -> bool:
     """Whether a node offers a service, as far as is known."""
     return service is None or any(one.name == service for one in member.record.services)
@@ -63,6 +49,8 @@ class EventQueue:
         self._ring = ring
         self._lock = threading.Lock()
         self._events: deque[Event] = deque()
+        self._there: set[bytes] = set()
+        """Nodes that it was told of as offering the service."""
         self._ended = False
         self._missed = 0
 
@@ -75,9 +63,7 @@ class EventQueue:
         with self._lock:
             if self._ended:
                 return False
-            mine = [
-                of_service(one, self._service) for one in events if concerns(one, self._service)
-            ]
+            mine = [told for one in events if (told := self._as_told(one)) is not None]
             self._events.extend(mine)
             while len(self._events) > WATCH_MAX:
                 self._events.popleft()
@@ -85,6 +71,22 @@ class EventQueue:
         if mine:
             self._ring()
         return True
+
+    def _as_told(self, event: Event) -> Event | None:
+        """What it is to one who watches a service, of which nodes come and go that are in the mesh
+        all the time; None: nothing."""
+        if self._service is None:
+            return event
+        node, was = event.member.record.node_id, event.member.record.node_id in self._there
+        if is_there(event.member) and offers(event.member, self._service):
+            self._there.add(node)
+            if event.kind in (EventKind.UP, EventKind.CHANGED):
+                return replace(event, kind=EventKind.CHANGED if was else EventKind.UP)
+            return event
+        self._there.discard(node)
+        if is_there(event.member):
+            return replace(event, kind=EventKind.LEFT) if was else None
+        return event if concerns(event, self._service) else None
 
     def closed(self) -> None:
         """There will be no more; those that wait are still given out."""

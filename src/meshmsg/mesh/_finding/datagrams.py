@@ -28,6 +28,8 @@ ENOUGH = 8
 """Nodes that send each `EVERY_S`, on average, where there are more than that."""
 KEPT_S = 30.0
 """Seconds after which an address that was not said again does not count."""
+KEPT_OF_SOURCE = 16
+"""Addresses that are kept of what one IP said: so that it cannot have all the room."""
 OF_SOURCE_MAX = 64
 """Datagrams of one IP that are looked at in one look."""
 SKEW_MAX_MS = 300_000
@@ -65,7 +67,7 @@ class Heard:
             rng: Decides who is silent where many speak.
         """
         self._tag, self._sender, self._rng = cluster_tag(cluster), sender, rng
-        self._kept: OrderedDict[str, float] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[float, str]] = OrderedDict()
         self._sent = 0
         self._sent_at = float("-inf")
         self._sources: Counter[str] = Counter()
@@ -111,7 +113,7 @@ class Heard:
         elif wrong := self._wrong(wall_ms, data, keys):
             self.counts[wrong] += 1
         elif HEAD.unpack_from(data)[2] != self._sender:
-            self._keep(now, data[HEAD.size : -MAC_SIZE])
+            self._keep(now, data[HEAD.size : -MAC_SIZE], source)
 
     def _wrong(self, wall_ms: int, data: bytes, keys: Sequence[bytes]) -> str:
         if not HEAD.size + MAC_SIZE < len(data) <= DATAGRAM_MAX:
@@ -126,21 +128,23 @@ class Heard:
             return "of another secret"
         return "" if abs(wall_ms - said_ms) <= SKEW_MAX_MS else "of another time"
 
-    def _keep(self, now: float, text: bytes) -> None:
+    def _keep(self, now: float, text: bytes, source: str) -> None:
         try:
             address = address_of(text.decode("ascii"), "an address")
         except (UsageError, ValueError):
             self.counts["without an address"] += 1
             return
-        if self._fresh(now) >= ADDRESSES_MAX and address not in self._kept:
+        full = self._fresh(now) >= ADDRESSES_MAX
+        same = sum(of == source for _, of in self._kept.values())
+        if address not in self._kept and (full or same >= KEPT_OF_SOURCE):
             self.counts["of more nodes than are kept"] += 1
             return
-        self._kept[address] = now
+        self._kept[address] = now, source
         self._kept.move_to_end(address)
 
     def _fresh(self, now: float) -> int:
         """Drop what is old; return how many are left."""
-        while self._kept and next(iter(self._kept.values())) <= now - KEPT_S:
+        while self._kept and next(iter(self._kept.values()))[0] <= now - KEPT_S:
             self._kept.popitem(last=False)
         return len(self._kept)
 

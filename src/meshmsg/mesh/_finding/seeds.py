@@ -7,6 +7,7 @@ and never more than `ADDRESSES_MAX` of it; a seed that fails raises, and is aske
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -178,25 +179,34 @@ class SharedDir(Seed):
     def _write(self, own: str) -> float:
         """Write the file of this node; return when that was, by the folder's clock."""
         path = os.path.join(self._path, self._name)
-        fresh = f"{path}.new"
-        with open(fresh, "w", encoding="ascii") as file:
-            file.write(f"{own}\n")
-        os.replace(fresh, path)
+        fresh = f"{path}.{os.urandom(8).hex()}.new"  # a name that nobody else has put there
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        try:
+            os.write(file, f"{own}\n".encode("ascii"))
+            os.replace(fresh, path)
+        except BaseException:
+            os.unlink(fresh)
+            raise
+        finally:
+            os.close(file)
         self._wrote = True
-        return os.stat(path).st_mtime
+        return os.lstat(path).st_mtime
 
     def _read(self, entry: os.DirEntry[str], now: float) -> list[str]:
         try:
-            age = now - entry.stat(follow_symlinks=False).st_mtime
+            file = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                facts = os.fstat(file)
+                text = os.read(file, LINE_MAX) if stat.S_ISREG(facts.st_mode) else b""
+            finally:
+                os.close(file)
+            address = address_of(text.decode("ascii").strip(), "an address")
+            age = abs(now - facts.st_mtime)  # one of tomorrow is as wrong as one of yesterday
             if age > DIR_SWEEP_S:
-                os.unlink(entry.path)
-            if age > DIR_AGE_S or not entry.is_file(follow_symlinks=False):
-                return []
-            with open(entry.path, "rb") as file:
-                text = file.read(LINE_MAX).decode("ascii")
-            return [address_of(text.strip(), "an address")]
+                os.unlink(entry.path)  # it is one of ours: it has an address
         except (OSError, ValueError, UsageError):
             return []  # half a file, or of somebody else
+        return [address] if age <= DIR_AGE_S else []
 
     def _gone(self) -> None:
         if self._wrote:
