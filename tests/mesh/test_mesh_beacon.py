@@ -142,7 +142,7 @@ def test_so_many_addresses_are_kept_and_those_that_were_first_stay() -> None:
     one = heard()
     for number in range(ADDRESSES_MAX + 3):
         data = said(1, address=f"tcp://h{number}:1")
-        one.take(0.0, WALL, data, f"10.1.{number >> 4}.1", [KEY])
+        one.take(0.0, WALL, data, f"10.1.{number % ADDRESSES_MAX >> 4}.1", [KEY])
     assert len(one.addresses(0.0)) == ADDRESSES_MAX
     assert one.counts == {"of more nodes than are kept": 3}
     one.look()
@@ -158,6 +158,13 @@ def test_one_machine_has_not_all_the_room() -> None:
     assert len(one.addresses(0.0)) == KEPT_OF_SOURCE
     one.take(0.0, WALL, said(1, address="tcp://other:1"), "10.9.9.9", [KEY])
     assert "tcp://other:1" in one.addresses(0.0)
+    for number in range(ADDRESSES_MAX):
+        of = f"10.2.{number // KEPT_OF_SOURCE}.1"
+        one.take(0.0, WALL, said(1, address=f"tcp://m{number}:1"), of, [KEY])
+    assert len(one.addresses(0.0)) == ADDRESSES_MAX
+    one.take(0.0, WALL, said(1, address="tcp://late:1"), "10.3.0.1", [KEY])
+    assert "tcp://late:1" in one.addresses(0.0)
+    assert len(one.addresses(0.0)) == ADDRESSES_MAX
 
 
 def test_a_node_alone_says_it_each_time_and_not_more_often() -> None:

@@ -56,11 +56,13 @@ def test_who_was_never_up_does_not_leave() -> None:
     assert told(one, withdrawn, Event(UP, member(node="b"))) == []
     assert told(one, Event(UP, member("s")), withdrawn, withdrawn) == [UP, LEFT]
     assert told(one, Event(CHANGED, member("t"), member().record)) == []
+    gone = member("s", state=State.UNREACHABLE)
+    assert told(one, Event(UNREACHABLE, gone), Event(FORGOTTEN, gone), Event(LEFT, gone)) == []
 
 
 def test_a_conflict_of_who_offers_it_is_told() -> None:
     """As of any node."""
-    assert told(queue([member("s")]), Event(EventKind.CONFLICT, member("s"))) == [
-        UP,
-        EventKind.CONFLICT,
-    ]
+    conflict = Event(EventKind.CONFLICT, member("s"))
+    assert told(queue([member("s")]), conflict) == [UP, EventKind.CONFLICT]
+    assert told(queue(), conflict, Event(UP, member("s"))) == [EventKind.CONFLICT, UP]
+    assert told(queue(), Event(EventKind.CONFLICT, member("t"))) == []

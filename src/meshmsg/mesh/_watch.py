@@ -23,10 +23,8 @@ WATCH_MAX = 10_000
 """Events that wait for one who watches."""
 
 
-def concerns(event: Event, service: str | None) -> bool:
+def concerns(event: Event, service: str) -> bool:
     """Whether an event is about a node that has, or had, a service."""
-    if service is None:
-        return True
     records = (event.member.record, event.before)
     return any(s.name == service for r in records if r is not None for s in r.services)
 
@@ -51,6 +49,8 @@ class EventQueue:
         self._events: deque[Event] = deque()
         self._there: set[bytes] = set()
         """Nodes that it was told of as offering the service."""
+        self._lost: set[bytes] = set()
+        """Nodes of those that are unreachable, and not forgotten."""
         self._ended = False
         self._missed = 0
 
@@ -77,16 +77,27 @@ class EventQueue:
         all the time; None: nothing."""
         if self._service is None:
             return event
-        node, was = event.member.record.node_id, event.member.record.node_id in self._there
-        if is_there(event.member) and offers(event.member, self._service):
+        node, kind = event.member.record.node_id, event.kind
+        was = node in self._there
+        offered = is_there(event.member) and offers(event.member, self._service)
+        if kind in (EventKind.UP, EventKind.CHANGED) and offered:
             self._there.add(node)
-            if event.kind in (EventKind.UP, EventKind.CHANGED):
-                return replace(event, kind=EventKind.CHANGED if was else EventKind.UP)
-            return event
-        self._there.discard(node)
-        if is_there(event.member):
+            return replace(event, kind=EventKind.CHANGED if was else EventKind.UP)
+        if kind in (EventKind.UP, EventKind.CHANGED):
+            self._there.discard(node)
             return replace(event, kind=EventKind.LEFT) if was else None
-        return event if concerns(event, self._service) else None
+        if kind == EventKind.CONFLICT:
+            return event if was or offered else None
+        return self._as_gone(event, node)
+
+    def _as_gone(self, event: Event, node: bytes) -> Event | None:
+        """The same of who is not in the mesh: only of one that came; FORGOTTEN is the last word."""
+        told = node in self._there or node in self._lost
+        self._there.discard(node)
+        self._lost.discard(node)
+        if told and event.kind == EventKind.UNREACHABLE:
+            self._lost.add(node)
+        return event if told else None
 
     def closed(self) -> None:
         """There will be no more; those that wait are still given out."""

@@ -134,13 +134,26 @@ class Heard:
         except (UsageError, ValueError):
             self.counts["without an address"] += 1
             return
-        full = self._fresh(now) >= ADDRESSES_MAX
-        same = sum(of == source for _, of in self._kept.values())
-        if address not in self._kept and (full or same >= KEPT_OF_SOURCE):
+        self._fresh(now)
+        of = Counter(source for _, source in self._kept.values())
+        if address not in self._kept and not self._has_room(of, source):
             self.counts["of more nodes than are kept"] += 1
             return
         self._kept[address] = now, source
         self._kept.move_to_end(address)
+
+    def _has_room(self, of: Counter[str], source: str) -> bool:
+        """Whether one more of an IP is kept: in a full one in the place of who has the most."""
+        if of[source] >= KEPT_OF_SOURCE:
+            return False
+        if len(self._kept) < ADDRESSES_MAX:
+            return True
+        most, count = of.most_common(1)[0]
+        if count <= of[source] + 1:
+            return False
+        oldest = next(address for address, (_, whose) in self._kept.items() if whose == most)
+        del self._kept[oldest]
+        return True
 
     def _fresh(self, now: float) -> int:
         """Drop what is old; return how many are left."""

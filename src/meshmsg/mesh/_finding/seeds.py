@@ -10,6 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from meshmsg._binding.errors import UsageError
@@ -185,7 +186,8 @@ class SharedDir(Seed):
             os.write(file, f"{own}\n".encode("ascii"))
             os.replace(fresh, path)
         except BaseException:
-            os.unlink(fresh)
+            with suppress(FileNotFoundError):  # it has its name already
+                os.unlink(fresh)
             raise
         finally:
             os.close(file)
