@@ -74,7 +74,13 @@ def test_a_letter_that_is_refused_is_not_done_and_holds_up_nobody(
             wait_until(lambda: push.stats().dead_messages == 5)
             wait_until(lambda: lag_of(jobs) == refused)
         assert lag_of(jobs) == refused
-        errors = [one for one in caplog.records if one.levelno == logging.ERROR]
+        errors: list[logging.LogRecord] = []
+        wait_until(
+            lambda: (
+                errors.extend(one for one in caplog.records if one.levelno == logging.ERROR)
+                or len(errors) > 0
+            )
+        )
         assert len(errors) == 1
         assert "comes again from the spool" in errors[0].getMessage()
         with mm.Push(bind=UP, spool=jobs) as push, mm.Pull(connect=push.endpoint) as pull:

@@ -91,6 +91,15 @@ def test_a_level_that_changes_in_between_makes_no_record_without_words(
     assert "PEER_UP" in record_of(level, words, UP).getMessage()
 
 
+def test_what_is_no_trouble_the_first_time_is_told_from_the_second_on() -> None:
+    """Of each endpoint."""
+    log = EventLog("Router")
+    log.once = frozenset((FAILED.kind,))
+    there = dataclasses.replace(FAILED, endpoint="tcp://elsewhere:1")
+    levels = [log.judge(one)[0] for one in (FAILED, at(0.1), there, at(0.2, there))]
+    assert levels == [logging.DEBUG, logging.WARNING] * 2
+
+
 def test_what_the_owner_expects_is_no_warning() -> None:
     """Of the kinds that it named, and no other."""
     log = EventLog("Router")

@@ -85,6 +85,8 @@ class EventLog:
         self._bound: set[str] = set()
         self.expected: frozenset[EventKind] = frozenset()
         """Trouble that is none to who has the socket, and is not loud."""
+        self.once: frozenset[EventKind] = frozenset()
+        """Trouble with an endpoint that is none the first time."""
 
     def tell(self, event: Event) -> None:
         """Log an event, here and now."""
@@ -128,6 +130,10 @@ class EventLog:
         weight = event.count if dropped or event.kind is EventKind.HANDSHAKE_FAILED else 1
         if trouble is not None and trouble.due > event.time >= trouble.due - trouble.wait:
             trouble.quiet += weight
+            return self._quiet(logging.DEBUG, event)
+        if trouble is None and event.kind in self.once:
+            self._troubles[key] = _Trouble(event.time)
+            _forget_oldest(self._troubles)
             return self._quiet(logging.DEBUG, event)
         words = self._words(event)
         if trouble is None:

@@ -126,9 +126,12 @@ class Outlet:
         self._on_event = self.on_dead = None
         self._watchers = None
 
-    def expect(self, kinds: frozenset[EventKind]) -> None:
-        """Have no warnings of these: who has the socket counts them and sees to them itself."""
-        self._log.expected = kinds
+    def expect(
+        self, kinds: frozenset[EventKind], *, once: frozenset[EventKind] = frozenset()
+    ) -> None:
+        """Have no warnings of these: who has the socket counts them and sees to them itself; and
+        of an endpoint none of the first of those of `once`."""
+        self._log.expected, self._log.once = kinds, once
 
     def log_new(self) -> None:
         """Log what is new; by calls that wait, where no thread tells."""

@@ -134,7 +134,7 @@ class Link:
             engine=engine_apart("mesh"),
             message_size_max=2 * SYNC_MAX,
         )
-        self.router._outlet.expect(_ORDINARY)
+        self.router._outlet.expect(_ORDINARY, once=_AS_IT_ENDS)
 
     @property
     def address(self) -> str:
@@ -303,6 +303,8 @@ class Link:
             self.errors.popitem(last=False)
 
 
+_AS_IT_ENDS = frozenset((EventKind.HANDSHAKE_FAILED,))
+"""What comes of a dial as a process ends; of one that wants a secret it comes again."""
 _ORDINARY = frozenset((EventKind.DROPPED,))
 """Gossip to somebody who left: it is counted (`dropped`), and said again to others."""
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
