@@ -305,8 +305,9 @@ class Link:
 
 _AS_IT_ENDS = frozenset((EventKind.HANDSHAKE_FAILED,))
 """What comes of a dial as a process ends; of one that wants a secret it comes again."""
-_ORDINARY = frozenset((EventKind.DROPPED,))
-"""Gossip to somebody who left: it is counted (`dropped`), and said again to others."""
+_ORDINARY = frozenset((EventKind.DROPPED, EventKind.PEER_DOWN))
+"""Gossip to somebody who left, which is counted and said again to others; and ends, which the mesh
+tells of itself."""
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
 
 
