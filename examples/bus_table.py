@@ -60,8 +60,9 @@ class Table:
     def _listen(self) -> None:
         for message in self._bus:
             heard = json.loads(message)
-            if self._merge(heard["entries"]) or heard["kind"] == "sync":
-                with suppress(mm.ClosedError):  # by another thread, just now
+            newer = self._merge(heard["entries"]) or heard["kind"] == "sync"
+            with suppress(mm.ClosedError):  # by another thread, just now
+                if newer and self._bus.peers():  # the last node has nobody to tell
                     self._say("news")
 
     def _merge(self, entries: dict[str, tuple[list[int], str]]) -> bool:
