@@ -201,7 +201,7 @@ class Undertaker:
         words = f"dead_letter= of a {self._name} raised an error, for {letter[:80]!r}"
         if seldom:
             end = "is not done, and comes again from the spool" if self._sourced else "is lost"
-            words += f", which {end} ({more:,} more since the last record)"
+            words += f", which {end}" + (f" ({more:,} more since the last record)" if more else "")
         records.put(record_of(logging.ERROR, words, error=sys.exc_info()))
 
 

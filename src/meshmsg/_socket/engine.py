@@ -32,8 +32,8 @@ CLOSE_TIMEOUT_S = 1.0
 
 _lock = threading.RLock()
 _open: dict[int, dict[int, Engine]] = {}
-_defaults: dict[int, Engine] = {}
-_apart: dict[tuple[int, str], Engine] = {}
+_shared: dict[tuple[int, str], Engine] = {}
+"""By process and purpose; "" is the default one."""
 
 
 class Engine:
@@ -123,10 +123,8 @@ class Engine:
         ms = to_ms(timeout)
         with _lock:
             _open.get(self._pid, {}).pop(self._handle, None)
-            if _defaults.get(self._pid) is self:
-                del _defaults[self._pid]
-            for key in [key for key, one in _apart.items() if one is self]:
-                del _apart[key]
+            for key in [key for key, one in _shared.items() if one is self]:
+                del _shared[key]
         teller = event_thread.engine_closing(self._handle)
         here, lost, left = True, 0, list[Ended]()
         try:
@@ -161,15 +159,7 @@ class Engine:
 
 def default_engine() -> Engine:
     """Return this process's engine; the first call makes it."""
-    pid = os.getpid()
-    engine = _defaults.get(pid)
-    if engine is None:
-        made = Engine()
-        with _lock:
-            engine = _defaults.setdefault(pid, made)
-        if engine is not made:
-            made.close(timeout=0)
-    return engine
+    return _engine_for("")
 
 
 def engine_apart(purpose: str) -> Engine:
@@ -177,12 +167,20 @@ def engine_apart(purpose: str) -> Engine:
 
     Some ways are the fastest where a thread or a socket is the only one of its engine.
     """
-    with _lock:
-        key = os.getpid(), purpose
-        engine = _apart.get(key)
-        if engine is None:
-            engine = _apart[key] = Engine()
-        return engine
+    return _engine_for(purpose)
+
+
+def _engine_for(purpose: str) -> Engine:
+    """Return the one that is shared for that; it is opened without the lock."""
+    key = os.getpid(), purpose
+    engine = _shared.get(key)
+    if engine is None:
+        made = Engine()
+        with _lock:
+            engine = _shared.setdefault(key, made)
+        if engine is not made:
+            made.close(timeout=0)
+    return engine
 
 
 def close_all() -> int:

@@ -82,6 +82,7 @@ class EventQueue:
         offered = is_there(event.member) and offers(event.member, self._service)
         if kind in (EventKind.UP, EventKind.CHANGED) and offered:
             self._there.add(node)
+            self._lost.discard(node)
             return replace(event, kind=EventKind.CHANGED if was else EventKind.UP)
         if kind in (EventKind.UP, EventKind.CHANGED):
             self._there.discard(node)
