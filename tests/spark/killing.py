@@ -11,12 +11,14 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import meshmsg as mm
 from meshmsg._ranges.form import Op, request_of
+from tests.spark.showing import body
+from tests.support.pairs import of_its_own
 
 WORKER, RUNNER = "pyspark.daemon", "python_streaming_source_runner"
 EXECUTOR = "executor.CoarseGrainedExecutorBackend"
@@ -102,3 +104,11 @@ class Reads:
                 if self._at and len(self.noted) >= self._at and (killed := self._do()):
                     self._at, self.done = 0, self.done + killed
         return self._answer(data, load)
+
+
+def shown(stack: ExitStack, folder: Path, count: int) -> tuple[str, Reads]:
+    """Show a spool of so many messages; where, and what is read of it."""
+    spool = stack.enter_context(mm.Spool(str(folder / "spool"), segment_bytes=2**20))
+    spool.append_many(body(number) for number in range(1, count + 1))
+    server = stack.enter_context(mm.SpoolServer(spool, bind=of_its_own()))
+    return server.endpoint, Reads(server)

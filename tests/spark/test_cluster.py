@@ -14,11 +14,8 @@ from pathlib import Path
 
 import pytest
 
-import meshmsg as mm
 from tests.crash.crew import SEED
-from tests.spark.killing import Reads, executors_of, kill, workers_of
-from tests.spark.showing import body
-from tests.support.pairs import of_its_own
+from tests.spark.killing import executors_of, kill, shown, workers_of
 from tests.support.programs import running
 from tests.support.sparked import needs_spark
 
@@ -43,11 +40,8 @@ def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_twice(
     the first, by itself every second time."""
     dice, with_worker = random.Random(f"{SEED} cluster {round_}"), round_ % 2 == 0
     with ExitStack() as stack:
-        spool = stack.enter_context(mm.Spool(str(tmp_path / "spool"), segment_bytes=2**20))
-        spool.append_many(body(number) for number in range(1, COUNT + 1))
-        server = stack.enter_context(mm.SpoolServer(spool, bind=of_its_own()))
-        reads = Reads(server)
-        command = [sys.executable, "-m", "tests.spark.driving", tmp_path, server.endpoint, LIMIT]
+        endpoint, reads = shown(stack, tmp_path, COUNT)
+        command = [sys.executable, "-m", "tests.spark.driving", tmp_path, endpoint, LIMIT]
         driver = stack.enter_context(running([*command, CLUSTER], stdout=-1))
 
         def hit() -> int:

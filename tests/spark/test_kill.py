@@ -23,7 +23,7 @@ import pytest
 
 import meshmsg as mm
 from tests.crash.crew import SEED
-from tests.spark.killing import Reads, children_of, kill, runners_of, workers_of
+from tests.spark.killing import Reads, children_of, kill, runners_of, shown, workers_of
 from tests.spark.showing import body
 from tests.support.pairs import of_its_own
 from tests.support.programs import running
@@ -167,11 +167,8 @@ def test_a_driver_that_is_killed_goes_on_from_its_checkpoint(
 ) -> None:
     """With all that it had started: the next one reads the batch again that was not done."""
     with ExitStack() as stack:
-        spool = stack.enter_context(mm.Spool(str(tmp_path / "spool"), segment_bytes=2**20))
-        spool.append_many(body(number) for number in range(1, COUNT + 1))
-        server = stack.enter_context(mm.SpoolServer(spool, bind=of_its_own()))
-        reads = Reads(server)
-        command = [sys.executable, "-m", "tests.spark.driving", tmp_path, server.endpoint, LIMIT]
+        endpoint, reads = shown(stack, tmp_path, COUNT)
+        command = [sys.executable, "-m", "tests.spark.driving", tmp_path, endpoint, LIMIT]
         first = stack.enter_context(running(command, stdout=-1))
         reads.at(
             dice(request).randrange(1, 20),
