@@ -12,7 +12,15 @@ from random import Random
 
 from .dialing import Dialer
 from .here import Here
-from .limits import ALL_TOLD, ENDPOINT_MAX, OBSERVERS_MAX, OBSERVERS_MIN, SYNC_MAX, Times
+from .limits import (
+    ALL_TOLD,
+    ENDPOINT_MAX,
+    MESSAGE_MAX,
+    OBSERVERS_MAX,
+    OBSERVERS_MIN,
+    SYNC_MAX,
+    Times,
+)
 from .messages import HEAD, KINDS, WARNING, Kind
 from .octets import (
     HANDLE,
@@ -64,6 +72,7 @@ class Core:
         zone: str = "",
         times: Times | None = None,
         decode: Callable[[bytes], Signed] = signed_of,
+        message_max: int = MESSAGE_MAX,
     ) -> None:
         """Make a node that knows nobody.
 
@@ -79,6 +88,7 @@ class Core:
             host, zone: Where it is.
             times: What the protocol waits for.
             decode: How octets become a record.
+            message_max: Octets of a message that is not of a sync, at most; room for a record.
 
         Raises:
             MalformedError: A name is beyond its limit or is part of a path.
@@ -95,7 +105,7 @@ class Core:
             host=host,
             zone=zone,
         )
-        self.here = here = Here(record, signer, verify, rng, times or Times(), decode)
+        self.here = here = Here(record, signer, verify, rng, times or Times(), decode, message_max)
         self.opinions = Opinions(here)
         self.prober = Prober(here, self.opinions)
         self.syncer = Syncer(here, self.opinions)

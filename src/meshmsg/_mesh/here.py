@@ -43,8 +43,10 @@ class Here:
         rng: Random,
         times: Times,
         decode: Callable[[bytes], Signed] = signed_of,
+        message_max: int = MESSAGE_MAX,
     ) -> None:
         self.signer, self.verify, self.decode = signer, verify, decode
+        self.message_max = message_max
         self.rng, self.times = rng, times
         self.tag = cluster_tag(record.cluster)
         self.table = Table(rng)
@@ -113,8 +115,9 @@ class Here:
         """Count what speaks for (below 0) or against this node's own health."""
         self.health = min(self.times.health_max, max(0, self.health + change))
 
-    def with_rumours(self, data: bytes, limit: int = MESSAGE_MAX) -> bytes:
+    def with_rumours(self, data: bytes, limit: int | None = None) -> bytes:
         """Return a message with as many rumours behind it as fit."""
+        limit = self.message_max if limit is None else limit
         if not self.rumours or len(data) + 64 > limit:
             return data
         each = self.times.retransmit * ceil(log10(self.members + 1))
@@ -142,7 +145,8 @@ class Here:
 
     def room_of(self, arrival: Arrival) -> int:
         """Return how large an answer may be."""
-        return MESSAGE_MAX if arrival.reply else min(MESSAGE_MAX, len(arrival.data))
+        most = self.message_max
+        return most if arrival.reply else min(most, len(arrival.data))
 
     def tell(self, kind: EventKind, row: Row, before: Record | None = None) -> None:
         """Have the user told."""

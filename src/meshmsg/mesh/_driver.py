@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOutError
 from meshmsg._events.log_records import block_signals, tell_of_error, until_over
@@ -27,6 +27,9 @@ from meshmsg.mesh._link import QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
 from meshmsg.mesh._place import Place
 from meshmsg.mesh._watch import is_there
+
+if TYPE_CHECKING:
+    from meshmsg.mesh._udp.port import Port  # which needs cryptography
 
 OFFERS_S = 1.0
 """Seconds between two looks whether a socket that is announced was closed."""
@@ -93,10 +96,14 @@ class Driver:
 
     # Set up, and end
 
-    def begin(self, link: Link, seeds: Sequence[Seed], rng: Random) -> None:
-        """Start the thread, and that of the seeds."""
-        self.link = link
+    def begin(
+        self, link: Link, seeds: Sequence[Seed], rng: Random, port: Port | None = None
+    ) -> None:
+        """Start the thread, and that of the seeds; port: for datagrams, if they are asked for."""
+        self.link, self.port = link, port
         self._ready.register(link.router.fileno(), select.POLLIN)
+        if port is not None:
+            self._ready.register(port.fileno(), select.POLLIN)
         self.seeding = Seeding(
             seeds, local=self.place.local, rng=rng, own=self._first_address, found=self._found
         )
@@ -157,6 +164,8 @@ class Driver:
             return
         self.seeding.close()
         self.link.router.close()
+        if self.port is not None:
+            self.port.close()
         if self._ended.is_set():
             os.close(self._rung)
             os.close(self._ring)
@@ -244,7 +253,7 @@ class Driver:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
                     self.core.saw(now, seen.node, seen.evidence)
-            for came in self.link.came():
+            for came in self.link.came() + (self.port.came(now) if self.port else []):
                 if len(came.frames) == 1:
                     self.core.arrived(now, Arrival(came.source, came.frames[0], came.reply))
                 elif came.frames[0] == QUESTION:
@@ -267,6 +276,8 @@ class Driver:
             if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew
                 record = event.member.record
                 self.link.hang_up(record.addresses, record.node_id)
+                if self.port is not None:
+                    self.port.forget(record.node_id)
         self._tell(listeners, told)
         self.link.close_idle(now)
         return self._is_left(now)
@@ -295,10 +306,15 @@ class Driver:
 
     def _send(self, now: float, out: Sequence[Send | Answer]) -> None:
         for one in out:
-            if isinstance(one, Answer):
+            if isinstance(one, Send):
+                if self.port is None or not self.port.send(now, one.to, one.data, one.node):
+                    self.link.send(now, one.to, one.data, one.node)
+            elif one.reply > 0 or self.port is None:
                 self.link.answer(one.reply, [one.data])
             else:
-                self.link.send(now, one.to, one.data, one.node)
+                back = self.port.answer(one.reply, one.data)
+                if back is not None:
+                    self.link.send(now, back[0], one.data, back[1])
 
     def _tell(self, listeners: Sequence[Listens], told: Sequence[Event]) -> None:
         gone = [one for one in listeners if not one.told(told)]

@@ -7,7 +7,7 @@ same on another machine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from meshmsg._hints.plural import counted
@@ -30,6 +30,8 @@ class Explanation:
         seeds: What seeds say, and what became of it.
         own: This node's own addresses, as it advertises them; none while it has no address.
         dropped: Messages of the mesh that found no room or nobody, since it began.
+        refused: Datagrams that came and were refused, by why, with `transport="udp"`.
+        by_datagrams: Nodes of `found` that are sent datagrams, by id; others are connected to.
     """
 
     asked: str
@@ -41,6 +43,8 @@ class Explanation:
     seeds: tuple[SeedInfo, ...]
     own: tuple[str, ...]
     dropped: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+    by_datagrams: frozenset[bytes] = frozenset()
 
     def lines(self) -> list[str]:
         """Say it in lines. Thread-safe: yes."""
@@ -49,6 +53,7 @@ class Explanation:
             said += self._lines_of(one)
         said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
         said += self._alone()
+        said += [f"{counted(n, 'datagram')} {why}: refused" for why, n in self.refused.items()]
         for seed in self.seeds:
             asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"
             said.append(f"seed {seed.seed}: {asked}, {len(seed.addresses)} addresses")
@@ -83,6 +88,8 @@ class Explanation:
             said.append(f"  last heard of itself {max(self.now - one.heard, 0):.1f} s ago")
         if one.rtt is not None:
             said.append(f"  round trip {one.rtt * 1000:.2f} ms")
+        if record.node_id in self.by_datagrams:
+            said.append("  it is sent datagrams")
         said += [f"  {a}: {self.errors[a]}" for a in record.addresses if a in self.errors]
         said += [f"  {s.name} ({s.role}) at {', '.join(s.endpoints)}" for s in record.services]
         return said

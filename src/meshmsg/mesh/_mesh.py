@@ -12,14 +12,15 @@ import socket as system
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from random import SystemRandom
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from meshmsg._binding.core import error_for, lib, to_ms
 from meshmsg._binding.errors import InsecureBindError, ResourceError, TimedOutError, UsageError
 from meshmsg._hints.plural import counted
 from meshmsg._mesh.keys.node import private_key
-from meshmsg._mesh.limits import CLUSTER_MAX, NAME_MAX
+from meshmsg._mesh.limits import CLUSTER_MAX, MESSAGE_MAX, NAME_MAX
 from meshmsg._mesh.told import Member, State
 from meshmsg._ranges.server_form import ServerForm
 from meshmsg._security.policy import Policy
@@ -59,6 +60,16 @@ def _text(name: str, given: object, most: int, *, empty: bool) -> str:
     return given
 
 
+def _check(cluster: str, zone: str, name: str, insecure: bool, transport: str) -> None:
+    """Refuse what cannot be."""
+    _text("cluster", cluster, CLUSTER_MAX, empty=False)
+    _text("zone", zone, NAME_MAX, empty=True)
+    _text("name", name, NAME_MAX, empty=True)
+    check_flag("insecure", insecure)
+    if transport not in ("tcp", "udp"):
+        raise UsageError(f'transport is {transport!r}; it is "tcp" or "udp"')
+
+
 def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
     """Return what protects the connections.
 
@@ -75,6 +86,11 @@ def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
             f"secret= names a file that is not there: {os.strerror(error.errno or 0)}",
             os.fspath(secret),
         ) from None
+
+
+def _of_node(shared: Secret | None, seed: bytes, name: str) -> NodeSecret | None:
+    """Return the policy of a node with that key; None: there is no secret."""
+    return None if shared is None else NodeSecret(shared, private_key(seed), name)
 
 
 def _linked(link: Callable[[], Link], bind: str) -> Link:
@@ -118,21 +134,18 @@ class MeshForm:
         secret: str | os.PathLike[str] | Secret | None = None,
         zone: str = "",
         insecure: bool = False,
+        transport: Literal["tcp", "udp"] = "tcp",
     ) -> None:
         """Join; what is taken and raised is said of its class."""
-        _text("cluster", cluster, CLUSTER_MAX, empty=False)
-        _text("zone", zone, NAME_MAX, empty=True)
-        _text("name", name, NAME_MAX, empty=True)
+        _check(cluster, zone, name, insecure, transport)
         given = name or f"{system.gethostname()[:64]}-{os.getpid()}"
-        check_flag("insecure", insecure)
         asked = seeds_of(seeds)
-        own, shared = os.urandom(KEY_SIZE), policy_of(secret)
-        self.security: Secret | None = (
-            None if shared is None else NodeSecret(shared, private_key(own), given)
-        )
+        own = os.urandom(KEY_SIZE)
+        self.security: Secret | None = _of_node(policy_of(secret), own, given)
         where = _bind_of(bind, self.security)
         try:
             from meshmsg._mesh.signing import Ed25519Signer, ed25519_verify
+            from meshmsg.mesh._udp.port import ROOM, beside, port_of
         except ImportError:
             raise ResourceError(
                 f"a mesh needs cryptography, which is not there: {INSTALL}", code=lib.MM_ENOTSUP
@@ -143,7 +156,9 @@ class MeshForm:
         rung = threading.Event()  # until there is a driver
         ring: list[Any] = [rung.set]
         salt = os.urandom(SALT)
-        link = _linked(lambda: Link(where, self.security, insecure, salt, lambda: ring[0]()), where)
+        ports = partial(Link, where, self.security, insecure, salt, lambda: ring[0]())
+        linked = partial(_linked, ports, where)
+        link, datagrams = (linked(), None) if transport == "tcp" else beside(linked, where)
         try:
             place = Place(link.address, advertise)
             core = Core(
@@ -157,16 +172,19 @@ class MeshForm:
                 addresses=place.addresses,
                 host=here(),
                 zone=zone,
+                message_max=MESSAGE_MAX if datagrams is None else ROOM,
             )
             path = "" if self.security is None else self.security._files.paths[0]
             for seed in asked:
                 seed._joins(Node(cluster, path, lambda: place.endpoint))
             self._driver = driver = Driver(core, place, time.monotonic, self.security)
-        except MalformedError as error:
+            port = port_of(datagrams, cluster, core.me().node_id, path)
+        except BaseException as error:
             link.router.close()
-            raise UsageError(f"this node cannot be told of: {error}") from None
-        except BaseException:
-            link.router.close()
+            if datagrams is not None:
+                datagrams.close()
+            if isinstance(error, MalformedError):
+                raise UsageError(f"this node cannot be told of: {error}") from None
             raise
         self._malformed = MalformedError
         self._followers: list[Follower] = []
@@ -175,7 +193,7 @@ class MeshForm:
         driver.answer = questions.answer
         driver.listen(questions)
         ring[0] = driver.ring
-        driver.begin(link, asked, SystemRandom())
+        driver.begin(link, asked, SystemRandom(), port)
 
     # What it is
 
@@ -303,7 +321,13 @@ class MeshForm:
             },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
-            dropped=driver.link.dropped,
+            dropped=driver.link.dropped + (driver.port.dropped if driver.port else 0),
+            refused=driver.port.counts if driver.port else {},
+            by_datagrams=frozenset(
+                one.record.node_id
+                for one in found
+                if driver.port and driver.port.by_datagrams(one.record.node_id)
+            ),
         )
 
     # What it offers, and follows

@@ -41,6 +41,9 @@ class Mesh(MeshForm):
             the mesh are then protected by TLS, and who does not have it is not let in.
         zone: Where it is, for `select="nearest"`.
         insecure: Allow binding outside loopback without a secret: whoever reaches it is a member.
+        transport: "tcp": over connections; "udp": probes and news by datagrams, at the same port
+            number, sealed by the secret if there is one. Syncs are over connections all the same,
+            and so is what is said to a node that does not answer datagrams.
 
     Raises:
         UsageError: An argument is wrong.

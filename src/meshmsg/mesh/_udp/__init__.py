@@ -1,0 +1,1 @@
+"""The mesh over datagrams, where the user asks for it."""
