@@ -287,6 +287,13 @@ test_only_a_router_names_the_peer_it_dials_and_each_name_once(void)
     CHECK_INT(mm_connect_as(router, "inproc://a", name, 0), MM_EINVAL);
     CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX + 1), MM_EINVAL);
     CHECK_INT(mm_connect_as(pull, "inproc://a", name, 1), MM_ENOTSUP);
+    char node[MM_NODE_NAME_MAX + 2];   /* who has no TLS cannot ask for a key */
+    memset(node, 'x', sizeof node);
+    node[sizeof node - 1] = '\0';
+    CHECK_INT(mm_connect_node(pull, "tcp://127.0.0.1:1", name, node + 1), MM_EINVAL);
+    CHECK_INT(mm_connect_node(pull, "tcp://127.0.0.1:1", name, node), MM_EINVAL);
+    CHECK_INT(mm_connect_node(pull, "tcp://127.0.0.1:1", name, ""), MM_EINVAL);
+    CHECK_INT(mm_connect_node(pull, "inproc://a", name, "x"), MM_EINVAL);
     CHECK_INT(mm_connect_as(router, "inproc://", name, 1), MM_EADDRINVAL);
     CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX), MM_OK);
     CHECK_INT(mm_connect_as(router, "inproc://a", name, MM_IDENTITY_MAX), MM_ESTATE);

@@ -86,6 +86,7 @@ def test_a_member_at_the_address_of_another_is_refused_and_both_are_told(
             with mm.Pull(bind=port, security=thief.security) as theirs:
                 refused(theirs, "it expects another node here")
                 refused(push, "another node is most likely there now")
+                eventually(lambda: "another node is most likely there now" in str(a.explain("b")))
                 assert theirs.peers() == []
         with mm.Pull(bind=port, security=mm.Secret(secret)) as plain:  # and it is no node at all
             refused(plain, "it expects another node here")

@@ -251,6 +251,29 @@ def test_the_secret_may_be_changed_while_nodes_speak_by_datagrams(tmp_path: Path
         eventually(lambda: all_by_datagrams([a, b]))
 
 
+def test_a_forked_child_does_not_hold_the_port() -> None:
+    """Datagrams of its node would wait there, and nobody else could bind it."""
+    made = node("a", bind=LOOPBACK, transport="udp")
+    (rest, end), (born, tells) = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(end)
+        os.write(tells, b"!")
+        os.read(rest, 1)  # until its parent is done with it
+        os._exit(0)
+    os.close(rest)
+    try:
+        assert os.read(born, 1) == b"!"
+        place = port_of(made)._socket.getsockname()
+        made.close()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+            again.bind(place)
+    finally:
+        for one in (end, born, tells):
+            os.close(one)
+        os.waitpid(child, 0)
+
+
 def test_what_cannot_be_is_told_before_anything_is_opened() -> None:
     """Another transport, and a port that is taken for datagrams."""
     with pytest.raises(mm.UsageError, match='transport is \'quic\'; it is "tcp" or "udp"'):

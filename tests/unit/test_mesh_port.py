@@ -6,6 +6,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from meshmsg._mesh.keys.sealing import ROOM, Sealing
 from meshmsg._mesh.messages import HEAD, Kind
@@ -148,6 +150,24 @@ def test_an_address_that_is_no_ip_goes_over_a_connection(to: str) -> None:
     assert not a.port.send(0.0, "tcp://127.0.0.1:1", message(Kind.PING), None)
     assert not a.port._peers
     a.port.close()
+
+
+@given(st.binary(max_size=60), st.integers(0, 255))
+def test_whatever_a_member_sends_is_a_message_or_is_counted(data: bytes, kind: int) -> None:
+    """Nothing is raised, and only what begins as a message with its sender is given on."""
+    a, b = Side("a", (SECRET,)), Side("b", (SECRET,))
+    try:
+        whole = bytearray(message(Kind.NEWS) + data)
+        whole[1] = kind
+        to = ("127.0.0.1", int(b.address.rpartition(":")[2]))
+        for one in (data, bytes(whole)):
+            assert a.port._put(one, b.node, to)
+        came = [one.frames[0] for one in b.port.came(0.0)]
+        assert came[-1:] == [bytes(whole)]
+        assert len(came) + sum(b.port.counts.values()) == 2 or data in (b"?", b"!")
+    finally:
+        a.port.close()
+        b.port.close()
 
 
 def test_ways_back_are_few(sides: tuple[Side, Side]) -> None:

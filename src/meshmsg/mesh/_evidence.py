@@ -6,7 +6,7 @@ events from a place of its own, and takes nothing from who watches them; it clos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._events.outlet import Outlet
@@ -28,6 +28,8 @@ class Losses:
         self._ring = ring
         self._rung = False
         self._next = outlet.since(1)[2]
+        self.refused: dict[str, str] = {}
+        """By endpoint: why the last handshake there failed, if none was done since."""
         outlet.add_watcher(self)
 
     def ring(self) -> None:
@@ -39,17 +41,25 @@ class Losses:
             self._rung = True
             self._ring()
 
-    def take(self, outlet: Outlet, nodes: Mapping[str, bytes]) -> list[bytes]:
+    def take(
+        self, outlet: Outlet, nodes: Mapping[str, bytes], dialed: Container[str]
+    ) -> list[bytes]:
         """Return the nodes that a connection was lost to, once each.
 
         Args:
             outlet: That of the socket.
             nodes: By endpoint: who is there.
+            dialed: Endpoints that are connected to.
         """
         if not self._rung:
             return []
         self._rung = False
         _, found, self._next = outlet.since(self._next)
+        for one in found:
+            if one.kind == EventKind.HANDSHAKE_FAILED and one.endpoint in dialed:
+                self.refused[one.endpoint] = one.detail
+            elif one.kind == EventKind.PEER_UP:
+                self.refused.pop(one.endpoint, None)
         lost = [nodes[one.endpoint] for one in found if _is_loss(one) and one.endpoint in nodes]
         return list(dict.fromkeys(lost))
 

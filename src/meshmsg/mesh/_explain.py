@@ -91,7 +91,9 @@ class Explanation:
         if record.node_id in self.by_datagrams:
             said.append("  it is sent datagrams")
         said += [f"  {a}: {self.errors[a]}" for a in record.addresses if a in self.errors]
-        said += [f"  {s.name} ({s.role}) at {', '.join(s.endpoints)}" for s in record.services]
+        for s in record.services:
+            said.append(f"  {s.name} ({s.role}) at {', '.join(s.endpoints)}")
+            said += [f"    {self.errors[e]}" for e in s.endpoints if e in self.errors]
         return said
 
     def __str__(self) -> str:

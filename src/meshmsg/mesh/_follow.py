@@ -77,8 +77,12 @@ class Follower:
         """By endpoint: who is to be there, of the candidates, and the key that it proves."""
         self._surplus = True
         """Whether some that are dialed are to be left, and wait for others, or for their end."""
-        self.errors: dict[str, str] = {}
-        """By endpoint: why the socket cannot be connected there."""
+        self._errors: dict[str, str] = {}
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """By endpoint: why the socket cannot be connected there, or is not let in."""
+        return {**self._errors, **self._losses.refused}
 
     @property
     def is_open(self) -> bool:
@@ -92,7 +96,7 @@ class Follower:
         if socket is None or socket.closed:
             return False
         there = {url: node for url, node in self._nodes.items() if url in self._dialed}
-        lost = self._losses.take(socket._outlet, there)
+        lost = self._losses.take(socket._outlet, there, self._dialed)
         if lost:
             self._lost(lost)
         if self._surplus or any(concerns(one, self._service) for one in events):
@@ -184,14 +188,15 @@ class Follower:
             else:
                 socket.connect(url)
         except (AddressError, UsageError) as error:
-            if len(self.errors) < ERRORS_MAX:
-                self.errors[url] = str(error)
+            if len(self._errors) < ERRORS_MAX:
+                self._errors[url] = str(error)
             return
-        self.errors.pop(url, None)
+        self._errors.pop(url, None)
         self._dialed[url] = key
 
     def _leave(self, socket: SocketBase, url: str) -> None:
         self._dialed.pop(url, None)
+        self._losses.refused.pop(url, None)
         try:
             socket.disconnect(url)
         except AddressError:

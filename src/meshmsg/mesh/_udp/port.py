@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -42,6 +43,10 @@ _ASK, _YES = b"?", b"!"
 """What is said of datagrams themselves: no message of the mesh is so short."""
 AT = HEAD.size
 """Octets of the smallest message; it ends with the handle of who says it."""
+
+
+_open: weakref.WeakSet[Port] = weakref.WeakSet()
+"""Those of this process."""
 
 
 class _Peer:
@@ -84,6 +89,7 @@ class Port:
         self._peers: OrderedDict[bytes, _Peer] = OrderedDict()
         self._replies: OrderedDict[int, _Reply] = OrderedDict()
         self._last_reply = 0
+        _open.add(self)
         self.dropped = 0
         """Datagrams that the system had no room for, or no way."""
 
@@ -279,3 +285,13 @@ def _opened(host: str, port: int) -> socket.socket:
         made.close()
         raise
     return made
+
+
+def _after_fork_in_child() -> None:
+    """A child that lives on is not to hold the port."""
+    for port in list(_open):
+        port.close()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
