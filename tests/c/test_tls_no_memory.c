@@ -10,8 +10,9 @@
 #include <dlfcn.h>
 #include <stdint.h>
 
-#include "tls_sides.h"
+#include "tls_nodes.h"
 
+enum { NODES = 0xa };   /* the octets of their secret */
 enum { ALL = 60, STRIDE = 199, SEALED = 512 };   /* each of the first ones, then one of so many */
 
 static int64_t left;   /* allocations until one fails; 0: none does */
@@ -69,6 +70,7 @@ own_allocator(void)
 typedef struct life {
     const char *dialer, *dialer_ca, *listener_ca, *crl;
     bool taken;   /* both take each other */
+    const uint8_t *expects;   /* they are alice and bob, with one secret; NULL: by certificates */
 } life;
 
 static tls_policy *
@@ -89,19 +91,22 @@ life_config(tls_policy *p)
     mmi_tls_context *context;
     char why[MM_WHY_SIZE] = "";
     int rc = mmi_tls_context_new(&world, &p->opts, &context, why, sizeof why);
-    CHECK(rc == MM_OK || rc == MM_ENOMEM || rc == MM_EINVAL);
+    CHECK(rc == MM_OK || rc == MM_ENOMEM || rc == MM_EINVAL || rc == MM_ENOTSUP);
     mmi_tls_config *config = rc == MM_OK ? mmi_tls_config_new(&world, context) : NULL;
     free(p);
     return config;
 }
 
 static bool
-life_begin(tls_sides *s)
+life_begin(tls_sides *s, const uint8_t *expects)
 {
+    mmi_expected who;
+    tls_expect(&who, expects != NULL ? expects : public_bob, "bob");
     s->dialer.shield = tls_table->begin(s->dialer.config, true, NULL, 0, 1 << 20);
     s->listener.shield = tls_table->begin(s->listener.config, false, NULL, 0, 1 << 20);
     return s->dialer.shield != NULL && s->listener.shield != NULL &&
-           tls_table->aim(s->dialer.shield, "peer.example", NULL, NULL) == MM_OK;
+           tls_table->aim(s->dialer.shield, "peer.example", NULL, expects != NULL ? &who : NULL) ==
+               MM_OK;
 }
 
 /* What was sent comes, or nothing does. */
@@ -138,15 +143,18 @@ life_shake(tls_sides *s)
 static bool
 live(const life *one, int64_t n)
 {
-    tls_policy *dialer = life_policy(one->dialer, one->dialer_ca, NULL);
-    tls_policy *listener = life_policy("server", one->listener_ca, one->crl);
+    bool nodes = one->expects != NULL;
+    tls_policy *dialer = nodes ? tls_node(NODES, private_alice, "alice")
+                               : life_policy(one->dialer, one->dialer_ca, NULL);
+    tls_policy *listener = nodes ? tls_node(NODES, private_bob, "bob")
+                                 : life_policy("server", one->listener_ca, one->crl);
     left = n;
     asked = 0;
     tls_sides s = { .dialer = { .dials = true } };
     s.dialer.config = life_config(dialer);
     s.listener.config = life_config(listener);
-    bool done =
-        s.dialer.config != NULL && s.listener.config != NULL && life_begin(&s) && life_shake(&s);
+    bool done = s.dialer.config != NULL && s.listener.config != NULL &&
+                life_begin(&s, one->expects) && life_shake(&s);
     CHECK(!done || one->taken);
     if (done) {
         life_say(&s.dialer, &s.listener);
@@ -183,26 +191,33 @@ check_life(const life *one)
 static void
 test_whom_both_take_comes_in_or_not_and_the_next_one_does(void)
 {
-    check_life(&(life){ "client", "ca", "ca", NULL, true });
-    check_life(&(life){ "client", "ca", "ca", "crl.pem", true });
+    check_life(&(life){ "client", "ca", "ca", NULL, true, NULL });
+    check_life(&(life){ "client", "ca", "ca", "crl.pem", true, NULL });
 }
 
 static void
 test_whom_nobody_signed_never_comes_in(void)
 {
-    check_life(&(life){ "another", "ca", "ca", NULL, false });
+    check_life(&(life){ "another", "ca", "ca", NULL, false, NULL });
 }
 
 static void
 test_who_was_revoked_never_comes_in(void)
 {
-    check_life(&(life){ "gone", "ca", "ca", "crl.pem", false });
+    check_life(&(life){ "gone", "ca", "ca", "crl.pem", false, NULL });
 }
 
 static void
 test_a_server_that_nobody_signed_is_never_believed(void)
 {
-    check_life(&(life){ "client", "other_ca", "ca", NULL, false });
+    check_life(&(life){ "client", "other_ca", "ca", NULL, false, NULL });
+}
+
+static void
+test_another_node_than_was_expected_never_comes_in(void)
+{
+    check_life(&(life){ .taken = true, .expects = public_bob });
+    check_life(&(life){ .taken = false, .expects = public_alice });
 }
 
 int
@@ -216,5 +231,6 @@ main(void)
     RUN(test_whom_nobody_signed_never_comes_in);
     RUN(test_who_was_revoked_never_comes_in);
     RUN(test_a_server_that_nobody_signed_is_never_believed);
+    RUN(test_another_node_than_was_expected_never_comes_in);
     return 0;
 }
