@@ -19,13 +19,12 @@ from typing import Protocol
 from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOutError
 from meshmsg._events.log_records import block_signals, tell_of_error, until_over
 from meshmsg._mesh.seam import Evidence, MeshCore
-from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send
+from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
-from meshmsg.mesh._link import QUESTION, Came, Link
+from meshmsg.mesh._link import LINGER_S, QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
 from meshmsg.mesh._place import Place
-from meshmsg.mesh._watch import is_there
 
 OFFERS_S = 1.0
 """Seconds between two looks whether a socket that is announced was closed."""
@@ -304,11 +303,10 @@ class Driver:
         if self._left_at is None:
             return False
         with self.lock:
-            alone = sum(map(is_there, self.core.members())) <= 1
-            alone = alone and not (self.link.busy or self.link.router.peers())
-            quiet = alone or self.core.due() == float("inf")
-        if now - self._left_at < LEAVE_S and (self.link.waits or not quiet):
+            told = any(one.state == State.ALIVE for one in self.core.members()[1:])
+            quiet = self.core.due() == float("inf")
+        if told and now - self._left_at < LEAVE_S and (self.link.waits or not quiet):
             return False
         with suppress(TimedOutError, MeshError):
-            self.link.router.drain(timeout=LEAVE_S)
+            self.link.router.drain(timeout=LEAVE_S if told else LINGER_S)
         return True
