@@ -284,7 +284,8 @@ class MeshForm:
         members = self._members()
         found = matching(members, node)
         names = {one.record.node_id: name_of(one) for one in members}
-        errors = dict(driver.link.errors)
+        link = driver.link
+        errors = {address: link.why(address) for address in tuple(link.errors)}
         return Explanation(
             asked=node,
             others=tuple(members[1:]),
@@ -299,7 +300,7 @@ class MeshForm:
             },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
-            dropped=driver.link.dropped,
+            dropped=link.dropped,
         )
 
     # What it offers, and follows
@@ -438,7 +439,7 @@ class MeshForm:
         names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
         words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
         words += [f"there: {names}"] if names else []
-        for seed in self._driver.seeding.infos(lambda a: self._driver.link.errors.get(a, "")):
+        for seed in self._driver.seeding.infos(self._driver.link.why):
             why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
             words += [f"seed {seed.seed}: {why}"] if why else []
         return TimedOutError("; ".join(words[: NAMED_MAX + 2]), code=lib.MM_ETIMEDOUT)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from meshmsg._binding.errors import UsageError
-from meshmsg._hints.plural import counted
 from meshmsg.mesh._addresses import address_of, denied, parts_of
 
 ADDRESSES_MAX = 256
@@ -43,6 +42,8 @@ class Found(NamedTuple):
     """Seconds until it is worth asking again; None: as for any seed."""
     words: str = ""
     """What is to be told of it (`explain`)."""
+    trouble: str = ""
+    """Why it is of less use than it should be, although it goes on."""
 
 
 class Node(NamedTuple):
@@ -94,9 +95,7 @@ class Static(Seed):
             raise TypeError(f"addresses is {addresses!r}; it is a list of str")
         self._addresses = [address_of(one, "a seed") for one in addresses]
         if len(self._addresses) > ADDRESSES_MAX:
-            raise UsageError(
-                f"{counted(len(self._addresses), 'address')}; a seed has up to {ADDRESSES_MAX}"
-            )
+            raise UsageError(f"{len(self._addresses)} addresses; a seed has up to {ADDRESSES_MAX}")
 
     def _find(self, own: str) -> Found:
         return Found(self._addresses, ASK_MAX_S)
