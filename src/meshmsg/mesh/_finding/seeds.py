@@ -7,6 +7,7 @@ and never more than `ADDRESSES_MAX` of it; a seed that fails raises, and is aske
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable
@@ -30,6 +31,8 @@ DIR_FILES_MAX = 10_000
 """Files of a folder that are looked at."""
 ENDING = ".node"
 """Of the name of a node's file."""
+UNFINISHED = re.compile(r"[0-9a-f]{16}\.node\.[0-9a-f]{16}\.new")
+"""The name of a file that is not yet renamed to that of a node: of a writer that was killed."""
 LINE_MAX = 512
 """Octets that are read of one."""
 
@@ -174,6 +177,8 @@ class SharedDir(Seed):
                     break
                 if entry.name.endswith(ENDING) and entry.name != self._name:
                     found += self._read(entry, now)
+                elif own and UNFINISHED.fullmatch(entry.name):
+                    self._sweep(entry, now)
         return Found(found, DIR_EVERY_S)
 
     def _write(self, own: str) -> float:
@@ -208,6 +213,13 @@ class SharedDir(Seed):
         except (OSError, ValueError, UsageError):
             return []  # half a file, or of somebody else
         return [address] if age <= DIR_AGE_S else []
+
+    def _sweep(self, entry: os.DirEntry[str], now: float) -> None:
+        """Remove what a killed writer left. One that only slept makes another in its next turn."""
+        with suppress(OSError):  # its writer renamed it, or another node was first
+            facts = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(facts.st_mode) and now - facts.st_mtime > DIR_AGE_S:
+                os.unlink(entry.path)
 
     def _gone(self) -> None:
         if self._wrote:
