@@ -247,7 +247,10 @@ def test_a_node_that_can_send_nothing_says_so_once_and_goes_on(
     deaf = Beacon(port=port, interface="127.0.0.1")
 
     class Mute(socket.socket):
+        """Has no route."""
+
         def sendto(self, *_: object) -> int:
+            """Fail."""
             raise OSError(errno.ENETUNREACH, "Network is unreachable")
 
     opened = deaf._open

@@ -25,6 +25,7 @@ from meshmsg._security.policy import Policy
 from meshmsg._security.tls import Secret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import check_count, check_flag
+from meshmsg._socket.state import Followed
 from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
 from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
@@ -36,7 +37,7 @@ from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
 from meshmsg.mesh._place import AUTO, Place
 from meshmsg.mesh._questions import Questions
-from meshmsg.mesh._select import choice_of
+from meshmsg.mesh._select import choice_of, misfit
 from meshmsg.mesh._watch import is_there, offers
 
 LOOPBACK = "tcp://127.0.0.1:0"
@@ -389,7 +390,9 @@ class MeshForm:
             The socket.
 
         Raises:
-            UsageError: An argument is wrong.
+            UsageError: An argument is wrong; or some nodes offer the service, and none of them in a
+                role that this one can talk to. Of one that comes later a warning is logged, and it
+                is not connected to.
             ClosedError: The mesh was closed.
         """
         choice, name = choice_of(select), service_name(service)
@@ -397,12 +400,14 @@ class MeshForm:
         if isinstance(socket, type):
             if not issubclass(socket, SocketBase):
                 raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
+            self._check_role(name, socket)
             if self.security is not None:
                 options.setdefault("security", self.security)
             opened: Any = socket(**options)
         elif isinstance(socket, SocketBase):
             if options:
                 raise UsageError(f"{', '.join(options)}: options are for a class, not for a socket")
+            self._check_role(name, type(socket))
             opened = socket
         else:
             raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
@@ -416,10 +421,16 @@ class MeshForm:
             ring=driver.ring,
             lost=driver.lost,
         )
+        opened._follows = (*opened._follows, Followed(name, follower.why_nobody))
         self._followers = [one for one in self._followers if one.is_open] + [follower]
         driver.listen(follower)
         result: SocketT = opened
         return result
+
+    def _check_role(self, service: str, kind: type[SocketBase]) -> None:
+        wrong = misfit(kind._role, service, self._members())
+        if wrong:
+            raise UsageError(f"a {kind.__name__} cannot follow the service {service!r}: {wrong}")
 
     # Waiting and leaving, for both
 
