@@ -430,6 +430,18 @@ def test_where_a_service_is_can_be_asked(first: Mesh) -> None:
         assert first.endpoints("t") == {}
 
 
+def test_who_has_just_come_is_explained_as_it_is(first: Mesh) -> None:
+    """It told of itself; and a node does not wonder about itself."""
+    with node("b", first.endpoint) as b:
+        for one, other in ((first, "b"), (b, "first")):
+            one.wait_for(count=2, timeout=WAIT_S)
+            told = str(one.explain(other))
+            assert "it told of itself, and has not answered a probe" in told or "last heard" in told
+        assert "it is this node itself" in str(b.explain("b"))
+        assert "probe" not in str(b.explain("b"))
+        eventually(lambda: "last heard of itself" in str(b.explain("first")))
+
+
 def test_a_bind_says_what_a_mesh_wants() -> None:
     """In the words of a Mesh: it has no `security=`."""
     with pytest.raises(mm.InsecureBindError, match="pass secret="):
