@@ -140,6 +140,15 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("crash_ms", "all know, ms", range=True),
         Column("idle_percent", "CPU idle, %", 2, range=True),
     ),
+    "beside": (
+        Column("rate_ratio", "msg/s, joined / left", 3, range=True),
+        Column("p50_ratio", "p50, joined / left", 3, range=True),
+        Column("p99_ratio", "p99, joined / left", 3, range=True),
+        Column("idle_percent", "CPU idle, %", 2, range=True),
+        Column("crowd_percent", "CPU of one of the others, %", 2, range=True),
+        Column("left_per_s", "msg/s, left"),
+        Column("left_p50_us", "p50 us, left", 1),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -166,6 +175,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "source": ("messages_per_s",),
     "opening": ("open_ms", "cold_ms"),
     "mesh": ("join_ms", "crash_ms"),
+    "beside": (),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

@@ -7,22 +7,26 @@ choice is connected in its place. A connection that ends is evidence of its node
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Sequence
 
 from meshmsg._binding.errors import AddressError, MeshError, UsageError
-from meshmsg._mesh.told import Event, Member, State
+from meshmsg._events.log_records import record_of, records
+from meshmsg._mesh.told import Event, Member, Service, State
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.peers import all_peers
 from meshmsg.mesh._addresses import tier, usable
 from meshmsg.mesh._evidence import Losses
-from meshmsg.mesh._select import Candidate, Choice, chosen
+from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
 from meshmsg.mesh._watch import concerns
 
 ENDPOINTS_MAX = 4_096
 """Endpoints that one socket is connected to by the mesh."""
 ERRORS_MAX = 256
 """Endpoints whose refusal is remembered."""
+WARNED_MAX = 16
+"""Roles that do not fit and are warned of, of one service."""
 _GONE = (State.LEFT, State.FORGOTTEN)
 
 
@@ -53,6 +57,7 @@ class Follower:
         """
         self._service, self._choice = service, choice
         self._socket = weakref.ref(socket)
+        self._role, self._kind = socket._role, type(socket).__name__
         self._own, self._members = own, members
         self._lost = lost
         self._losses = Losses(socket._outlet, ring)
@@ -63,6 +68,8 @@ class Follower:
         """Whether some that are dialed are not chosen, and wait for others to be connected."""
         self.errors: dict[str, str] = {}
         """By endpoint: why the socket cannot be connected there."""
+        self._warned: set[str] = set()
+        """Roles that do not fit, and that were told of."""
 
     @property
     def is_open(self) -> bool:
@@ -96,7 +103,7 @@ class Follower:
             if member.state in _GONE:
                 continue
             for service in member.record.services:
-                if service.name != self._service:
+                if service.name != self._service or not self._fits(member, service):
                     continue
                 url = usable(service.endpoints, member.record.host, own.record.host)
                 if not url:
@@ -107,6 +114,23 @@ class Follower:
                     node = member.record.node_id
                     found.append(Candidate(url, node, distance, service.weight))
         return found, stay
+
+    def _fits(self, member: Member, service: Service) -> bool:
+        """Whether the socket can talk to what a node offers; once of each role it is told if not"""
+        if fits(self._role, service.role):
+            return True
+        words = cannot(self._role, service.role, member)
+        if len(self.errors) < ERRORS_MAX:
+            self.errors.update(dict.fromkeys(service.endpoints, words))
+        if service.role not in self._warned and len(self._warned) < WARNED_MAX:
+            self._warned.add(service.role)
+            told = f"{self._kind} follows the service {self._service!r}: {words}"
+            records.put(record_of(logging.WARNING, told))
+        return False
+
+    def why_nobody(self) -> str:
+        """Tell why the socket may have no peer of the service; "": no reason is known."""
+        return why_nobody(self._role, self._service, self._members())
 
     def _look(self, socket: SocketBase) -> None:
         own = self._own()

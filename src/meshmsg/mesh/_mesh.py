@@ -25,6 +25,7 @@ from meshmsg._security.policy import Policy
 from meshmsg._security.tls import Secret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import check_count, check_flag
+from meshmsg._socket.state import Followed
 from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
 from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
@@ -36,7 +37,7 @@ from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
 from meshmsg.mesh._place import AUTO, Place
 from meshmsg.mesh._questions import Questions
-from meshmsg.mesh._select import choice_of
+from meshmsg.mesh._select import choice_of, misfit
 from meshmsg.mesh._watch import is_there, offers
 
 LOOPBACK = "tcp://127.0.0.1:0"
@@ -284,7 +285,8 @@ class MeshForm:
         members = self._members()
         found = matching(members, node)
         names = {one.record.node_id: name_of(one) for one in members}
-        errors = dict(driver.link.errors)
+        link = driver.link
+        errors = {address: link.why(address) for address in tuple(link.errors)}
         return Explanation(
             asked=node,
             others=tuple(members[1:]),
@@ -299,7 +301,7 @@ class MeshForm:
             },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
-            dropped=driver.link.dropped,
+            dropped=link.dropped,
         )
 
     # What it offers, and follows
@@ -388,7 +390,9 @@ class MeshForm:
             The socket.
 
         Raises:
-            UsageError: An argument is wrong.
+            UsageError: An argument is wrong; or some nodes offer the service, and none of them in a
+                role that this one can talk to. Of one that comes later a warning is logged, and it
+                is not connected to.
             ClosedError: The mesh was closed.
         """
         choice, name = choice_of(select), service_name(service)
@@ -396,12 +400,14 @@ class MeshForm:
         if isinstance(socket, type):
             if not issubclass(socket, SocketBase):
                 raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
+            self._check_role(name, socket)
             if self.security is not None:
                 options.setdefault("security", self.security)
             opened: Any = socket(**options)
         elif isinstance(socket, SocketBase):
             if options:
                 raise UsageError(f"{', '.join(options)}: options are for a class, not for a socket")
+            self._check_role(name, type(socket))
             opened = socket
         else:
             raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
@@ -415,10 +421,16 @@ class MeshForm:
             ring=driver.ring,
             lost=driver.lost,
         )
+        opened._follows = (*opened._follows, Followed(name, follower.why_nobody))
         self._followers = [one for one in self._followers if one.is_open] + [follower]
         driver.listen(follower)
         result: SocketT = opened
         return result
+
+    def _check_role(self, service: str, kind: type[SocketBase]) -> None:
+        wrong = misfit(kind._role, service, self._members())
+        if wrong:
+            raise UsageError(f"a {kind.__name__} cannot follow the service {service!r}: {wrong}")
 
     # Waiting and leaving, for both
 
@@ -438,7 +450,7 @@ class MeshForm:
         names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
         words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
         words += [f"there: {names}"] if names else []
-        for seed in self._driver.seeding.infos(lambda a: self._driver.link.errors.get(a, "")):
+        for seed in self._driver.seeding.infos(self._driver.link.why):
             why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
             words += [f"seed {seed.seed}: {why}"] if why else []
         return TimedOutError("; ".join(words[: NAMED_MAX + 2]), code=lib.MM_ETIMEDOUT)
