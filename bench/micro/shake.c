@@ -53,7 +53,7 @@ shake_once(mmi_tls_config *config)
     void *dialer = tls->begin(config, true, NULL, 0, 1 << 20);
     void *listener = tls->begin(config, false, NULL, 0, 1 << 20);
     bool done = false;
-    if (dialer != NULL && listener != NULL && tls->aim(dialer, "127.0.0.1", NULL) == MM_OK) {
+    if (dialer != NULL && listener != NULL && tls->aim(dialer, "127.0.0.1", NULL, NULL) == MM_OK) {
         int dialer_rc = shake_feed(dialer, NULL, 0), listener_rc = MMI_STEP_MORE;
         while (shake_carry(dialer, listener, &listener_rc) ||
                shake_carry(listener, dialer, &dialer_rc)) {

@@ -289,7 +289,8 @@ mm_bind(mm_handle socket, const char *url, char *bound, size_t bound_size)
 }
 
 static int
-api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t size)
+api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t size,
+            const mmi_expected *who)
 {
     mmi_url parsed;
     int rc = mmi_tran_parse(url, MM_USE_CONNECT, &parsed, NULL);
@@ -306,14 +307,16 @@ api_connect(mm_handle socket, const char *url, const uint8_t *identity, size_t s
     }
     bool mute = !parsed.wire->hello->speaks(s->ops->is.number);
     bool nameless = size > 0 && s->ops->find == NULL;
+    bool unproved = who != NULL && s->outer == NULL;
     rc = mute || nameless ? MM_ENOTSUP : api_outer_agrees(s, &parsed, true);
-    return mmi_api_leave(s, rc != MM_OK ? rc : mmi_dialer_open(s, &parsed, identity, size));
+    rc = rc == MM_OK && unproved ? MM_EINVAL : rc;
+    return mmi_api_leave(s, rc != MM_OK ? rc : mmi_dialer_open(s, &parsed, identity, size, who));
 }
 
 int
 mm_connect(mm_handle socket, const char *url)
 {
-    return api_connect(socket, url, NULL, 0);
+    return api_connect(socket, url, NULL, 0, NULL);
 }
 
 int
@@ -321,7 +324,20 @@ mm_connect_as(mm_handle socket, const char *url, const void *identity, size_t si
 {
     const uint8_t *name = identity;
     bool valid = size > 0 && size <= MM_IDENTITY_MAX && name[0] != 0;
-    return valid ? api_connect(socket, url, name, size) : MM_EINVAL;
+    return valid ? api_connect(socket, url, name, size, NULL) : MM_EINVAL;
+}
+
+int
+mm_connect_node(mm_handle socket, const char *url, const uint8_t *key, const char *name)
+{
+    mmi_expected who;
+    size_t size = strnlen(name, sizeof who.name);
+    if (size == 0 || size == sizeof who.name) {
+        return MM_EINVAL;
+    }
+    memcpy(who.key, key, sizeof who.key);
+    memcpy(who.name, name, size + 1);
+    return api_connect(socket, url, NULL, 0, &who);
 }
 
 int

@@ -21,6 +21,7 @@
 struct asn1_string_st;
 struct bio_method_st;
 struct bio_st;
+struct evp_pkey_ctx_st;
 struct evp_pkey_st;
 struct GENERAL_NAME_st;
 struct ossl_init_settings_st;
@@ -175,6 +176,19 @@ typedef long mmi_bio_ctrl(struct bio_st *bio, int what, long value, void *arg);
     X(void, X509_free, (struct x509_st *certificate)) \
     X(void, X509_CRL_free, (struct X509_crl_st *crl)) \
     X(void, EVP_PKEY_free, (struct evp_pkey_st *key)) \
+    X(struct evp_pkey_st *, EVP_PKEY_new_raw_private_key_ex, \
+      (struct ossl_lib_ctx_st *library, const char *kind, const char *properties, const unsigned char *key, \
+       size_t size)) \
+    X(struct evp_pkey_st *, EVP_PKEY_new_raw_public_key_ex, \
+      (struct ossl_lib_ctx_st *library, const char *kind, const char *properties, const unsigned char *key, \
+       size_t size)) \
+    X(int, EVP_PKEY_get_raw_public_key, (const struct evp_pkey_st *key, unsigned char *out, size_t *size)) \
+    X(struct evp_pkey_ctx_st *, EVP_PKEY_CTX_new_from_pkey, \
+      (struct ossl_lib_ctx_st *library, struct evp_pkey_st *key, const char *properties)) \
+    X(void, EVP_PKEY_CTX_free, (struct evp_pkey_ctx_st *ctx)) \
+    X(int, EVP_PKEY_derive_init, (struct evp_pkey_ctx_st *ctx)) \
+    X(int, EVP_PKEY_derive_set_peer, (struct evp_pkey_ctx_st *ctx, struct evp_pkey_st *peer)) \
+    X(int, EVP_PKEY_derive, (struct evp_pkey_ctx_st *ctx, unsigned char *out, size_t *size)) \
     X(int, X509_up_ref, (struct x509_st *certificate)) \
     X(struct stack_st_X509 *, X509_chain_up_ref, (struct stack_st_X509 *chain)) \
     X(int, X509_check_host, \

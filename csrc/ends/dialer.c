@@ -35,7 +35,8 @@ dialer_named(const mmi_socket *s, const uint8_t *identity, size_t size)
 }
 
 int
-mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size_t size)
+mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size_t size,
+                const mmi_expected *who)
 {
     if (size > 0 && dialer_named(s, identity, size)) {
         return MM_ESTATE;
@@ -47,6 +48,10 @@ mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size
     if (size > 0) {
         memcpy(d->identity, identity, size);
         d->identity_size = (uint32_t)size;
+    }
+    if (who != NULL) {
+        d->expects = true;
+        d->who = *who;
     }
     d->socket = s;
     d->url = *url;

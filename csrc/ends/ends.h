@@ -37,10 +37,10 @@ void mmi_socket_no_arrivals(mmi_socket *s);
 int mmi_socket_stop(mmi_socket *s, uint64_t deadline_ns) MMI_WARN_UNUSED;
 void mmi_socket_stop_late(mmi_socket *s);
 
-/* ends/dialer.c.  identity: what to know the peer by; size 0: by what it says.
- * MM_ESTATE: another dialer has it. */
-int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity,
-                    size_t size) MMI_WARN_UNUSED;
+/* ends/dialer.c.  identity: what to know the peer by; size 0: by what it says.  who: is to be there; NULL:
+ * anybody.  MM_ESTATE: another dialer has that identity. */
+int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size_t size,
+                    const mmi_expected *who) MMI_WARN_UNUSED;
 void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
 void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
 void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */

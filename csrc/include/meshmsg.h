@@ -176,6 +176,10 @@ MM_API int mm_connect(mm_handle socket, const char *url);
 /* The same of a ROUTER, which knows that peer by this identity, whatever it calls itself. MM_ENOTSUP: no ROUTER;
  * MM_EINVAL: no identity; MM_ESTATE: another endpoint it connects to has this identity. */
 MM_API int mm_connect_as(mm_handle socket, const char *url, const void *identity, size_t size);
+enum { MM_NODE_KEY_SIZE = 32, MM_NODE_NAME_MAX = 128 };         /* octets */
+/* As mm_connect, of a socket whose mm_tls_opts have a node_key: only who proves this public key (32 octets) is a
+ * peer there. name: what it is known by (user_id) is that, '#' and its key. MM_EINVAL: no name, or no such socket. */
+MM_API int mm_connect_node(mm_handle socket, const char *url, const uint8_t *key, const char *name);
 MM_API int mm_unbind(mm_handle socket, const char *url);       /* MM_ENOENT: no such endpoint */
 MM_API int mm_disconnect(mm_handle socket, const char *url);
 /* Why a text is no endpoint to bind (MM_USE_BIND) or to connect to: MM_OK, MM_EADDRINVAL or MM_ENAMETOOLONG. */
@@ -238,6 +242,8 @@ typedef struct mm_tls_opts {
                                                      behind a slash; none: the host that was dialed; who listens: any */
     mm_body pins;                                 /* SHA-256 of SubjectPublicKeyInfo, 32 octets each; no dates, names */
     mm_body secrets;                              /* 1 to 3, 32 random octets each; who dials uses the first */
+    mm_body node_key, node_name;                  /* beside secrets, or neither: a private key of X25519, and what its
+                                                     peers are told that we are called: see mm_connect_node */
     uint32_t system_ca, clients, min_version;     /* 1: those that the system believes; MM_CLIENTS_; MM_TLS_ */
     uint32_t asks;                                /* who listens: 1: who may come in is asked          */
 } mm_tls_opts;

@@ -147,6 +147,7 @@ mmi_link_hello_start(mmi_link *link, bool polled)
         .outer = s->outer,
         .outer_config = s->outer_config,
         .host = d != NULL ? d->url.host : NULL,
+        .who = d != NULL && d->expects ? &d->who : NULL,
         .frame_max = commands ? limits.command_size_max : limits.message_size_max,
         .allow = s->allow,
         .allow_config = s->allow_config,

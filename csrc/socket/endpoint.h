@@ -31,6 +31,8 @@ typedef struct mmi_dialer {
     uint32_t refusals;
     uint32_t identity_size;        /* not 0: the peer's name here, whatever it calls itself */
     uint8_t identity[MM_IDENTITY_MAX];
+    bool expects;                  /* who is to be there is known */
+    mmi_expected who;
     uint64_t told;                 /* the event of its last failure; 0: none */
     bool ended;                    /* its last peer has said END */
 } mmi_dialer;

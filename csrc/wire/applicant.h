@@ -21,6 +21,7 @@ typedef struct mmi_applicant {
     mmi_octets user, password;
     mmi_octets certificate;
     mmi_octets properties;               /* as READY has them */
+    const char *user_id;                 /* what it proved to be known by; NULL: nothing */
     const char *version, *cipher;        /* of what protects it, as its library says; NULL: not told */
 } mmi_applicant;
 

@@ -41,6 +41,7 @@ handshake_begin_outer(mmi_handshake *o)
     const mmi_outer_config outer = { .mechanism = c->outer,
                                      .config = c->outer_config,
                                      .host = c->host,
+                                     .who = c->who,
                                      .wire = c->wire != NULL ? c->wire->name : NULL,
                                      .frame_max = c->frame_max };
     o->outer = mmi_outer_new(&outer);
@@ -280,12 +281,29 @@ handshake_outer_asks(mmi_handshake *o)
     return mmi_handshake_answer(o, &answer);
 }
 
+/* Its own proof says what it is known by, where nobody was asked. */
+static void
+handshake_proved(mmi_handshake *o)
+{
+    const mmi_shield *outer = &o->outer->shield;
+    mmi_applicant who = { .user_id = NULL };
+    if (outer->mechanism->applicant != NULL) {
+        outer->mechanism->applicant(outer->self, &who);
+    }
+    if (who.user_id != NULL && o->user_id[0] == '\0') {
+        snprintf(o->user_id, sizeof o->user_id, "%s", who.user_id);
+    }
+}
+
 /* What a step of the outer mechanism, or its answer, came to. */
 static int
 handshake_outer_came_to(mmi_handshake *o, int rc)
 {
     if (rc < 0) {
         return handshake_outer_failed(o, rc);
+    }
+    if (rc == MMI_STEP_DONE) {
+        handshake_proved(o);
     }
     return rc == MMI_STEP_DONE  ? handshake_enter(o)
            : rc == MMI_STEP_ASK ? handshake_outer_asks(o)

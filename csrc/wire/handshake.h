@@ -32,6 +32,7 @@ typedef struct mmi_handshake_config {
     const mmi_mechanism *outer;      /* that comes first; NULL: none                          */
     const void *outer_config;
     const char *host;                /* of who dials: of its endpoint; copied                 */
+    const mmi_expected *who;         /* that is to be there; copied; NULL: anybody            */
     uint64_t frame_max;              /* octets of a frame that the peer may send it           */
     mmi_allow allow;                 /* the lists of who may come in; NULL: there are none    */
     const void *allow_config;

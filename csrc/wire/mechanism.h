@@ -54,6 +54,12 @@ typedef struct mmi_refusal {
     char detail[MM_DETAIL_MAX + 1];      /* in words: which check; "" unless it is set */
 } mmi_refusal;
 
+/* Who is to be where we dial: the public key that it has to prove, and what it is called here. */
+typedef struct mmi_expected {
+    uint8_t key[MM_NODE_KEY_SIZE];
+    char name[MM_NODE_NAME_MAX + 1];
+} mmi_expected;
+
 typedef struct mmi_mechanism {
     const char *name;                    /* as peers know it: "CURVE" */
     size_t record_max;                   /* octets that seal is given at once, at most; 0: no seal */
@@ -110,9 +116,10 @@ typedef struct mmi_mechanism {
     /* The rest is of an outer one, and may be NULL. */
     /* May a socket with this config listen, or dial?  MM_OK or MM_EINVAL.  With the lock held. */
     int (*may)(const void *config, bool dials);
-    /* After begin, of who dials: the host as the endpoint has it, without brackets, and the name of
-     * the wire that follows.  MM_EINVAL: nobody of that name can be asked for; MM_ENOMEM. */
-    int (*aim)(void *shield, const char *host, const char *wire);
+    /* After begin, of who dials: the host as the endpoint has it, without brackets, the name of the wire
+     * that follows, and who is to be there; NULL: whomever its config takes.  MM_EINVAL: nobody of that
+     * name, or key, can be asked for; MM_ENOMEM. */
+    int (*aim)(void *shield, const char *host, const char *wire, const mmi_expected *who);
     /* Open saw that the peer said it ends; what comes behind is nothing.  With the lock held. */
     bool (*closed)(const void *shield);
     /* That we do, in at most MMI_FAREWELL_MAX octets, in the place of a seal, after which there is

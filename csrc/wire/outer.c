@@ -21,6 +21,10 @@ mmi_outer_new(const mmi_outer_config *config)
     if (o != NULL) {
         o->config = *config;
         snprintf(o->host, sizeof o->host, "%s", config->host != NULL ? config->host : "");
+        if (config->who != NULL) {
+            o->who = *config->who;
+            o->config.who = &o->who;
+        }
         o->shield.mechanism = config->mechanism;
     }
     return o;
@@ -89,7 +93,7 @@ outer_begin(mmi_outer *o)
         return MM_ENOMEM;
     }
     int rc = c->wire != NULL && c->mechanism->aim != NULL
-                 ? c->mechanism->aim(o->shield.self, o->host, c->wire)
+                 ? c->mechanism->aim(o->shield.self, o->host, c->wire, c->who)
                  : MM_OK;
     if (rc == MM_EINVAL) {
         snprintf(o->why.detail, sizeof o->why.detail, "there is no asking for %.80s", o->host);

@@ -20,6 +20,7 @@ typedef struct mmi_outer_config {
     const mmi_mechanism *mechanism;      /* NULL: none, and the rest has no meaning   */
     const void *config;
     const char *host;                    /* as of mmi_mechanism.aim, copied; not of who listens */
+    const mmi_expected *who;             /* likewise; or NULL                         */
     const char *wire;                    /* NULL: it listens                          */
     uint64_t frame_max;
 } mmi_outer_config;
@@ -28,6 +29,7 @@ typedef struct mmi_outer {
     mmi_outer_config config;
     mmi_shield shield;                   /* self NULL: it has not begun, or was taken */
     char host[MMI_OUTER_HOST_CAP];
+    mmi_expected who;                    /* if its config has one                     */
     bool begun, asking, done;
     int failed;                          /* of open: what is behind plain; MM_OK: nothing yet */
     mmi_refusal why;                     /* of the last error                         */

@@ -81,7 +81,7 @@ test_who_is_dialed_is_to_be_the_host_of_the_address(void)
     }
     static const char *const none[] = { "", ".", ".example" };
     for (size_t i = 0; i < MMI_COUNT_OF(none); i++) {
-        CHECK_INT(tls_table->aim(s.dialer.shield, none[i], NULL), MM_EINVAL);
+        CHECK_INT(tls_table->aim(s.dialer.shield, none[i], NULL, NULL), MM_EINVAL);
     }
     tls_sides_close(&s);
 }

@@ -65,7 +65,7 @@ foreign_open(foreign *f, bool dials, uint32_t min_version, int version, const ch
     }
     f->ours = table->begin(f->config, dials, NULL, 0, 1 << 20);
     CHECK(f->ours != NULL);
-    CHECK(!dials || table->aim(f->ours, "peer.example", "SP") == MM_OK);
+    CHECK(!dials || table->aim(f->ours, "peer.example", "SP", NULL) == MM_OK);
 }
 
 static void

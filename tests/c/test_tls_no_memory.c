@@ -101,7 +101,7 @@ life_begin(tls_sides *s)
     s->dialer.shield = tls_table->begin(s->dialer.config, true, NULL, 0, 1 << 20);
     s->listener.shield = tls_table->begin(s->listener.config, false, NULL, 0, 1 << 20);
     return s->dialer.shield != NULL && s->listener.shield != NULL &&
-           tls_table->aim(s->dialer.shield, "peer.example", NULL) == MM_OK;
+           tls_table->aim(s->dialer.shield, "peer.example", NULL, NULL) == MM_OK;
 }
 
 /* What was sent comes, or nothing does. */

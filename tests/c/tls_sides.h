@@ -209,7 +209,7 @@ tls_begin(tls_sides *s, const char *host)
     s->dialer.shield = tls_table->begin(s->dialer.config, true, NULL, 0, 1 << 20);
     s->listener.shield = tls_table->begin(s->listener.config, false, NULL, 0, 1 << 20);
     CHECK(s->dialer.shield != NULL && s->listener.shield != NULL);
-    CHECK_INT(tls_table->aim(s->dialer.shield, host, NULL), MM_OK);
+    CHECK_INT(tls_table->aim(s->dialer.shield, host, NULL, NULL), MM_OK);
     s->listener.rc = MMI_STEP_MORE;
     tls_feed(&s->dialer, NULL, 0, 0);
     CHECK_INT(s->dialer.rc, MMI_STEP_MORE);

@@ -334,9 +334,9 @@ toy_idle(const void *self)
 static char toy_aimed[300]; /* host and wire of the last one that dialed */
 
 static inline int
-toy_aim(void *self, const char *host, const char *wire)
+toy_aim(void *self, const char *host, const char *wire, const mmi_expected *who)
 {
-    (void)self;
+    (void)self, (void)who;
     snprintf(toy_aimed, sizeof toy_aimed, "%s %s", host, wire);
     return strcmp(host, "localhost") == 0 ? MM_EINVAL : MM_OK;
 }

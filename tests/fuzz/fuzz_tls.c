@@ -108,7 +108,7 @@ side_begin(bool dials, int kind)
     s.shield = table->begin((kind & FUZZ_ASKS) != 0 ? fuzz_asks : fuzz_config, dials, NULL, 0, 0);
     MMI_ASSERT(s.shield != NULL);
     if (dials) {
-        MMI_ASSERT(table->aim(s.shield, "peer", NULL) == MM_OK);
+        MMI_ASSERT(table->aim(s.shield, "peer", NULL, NULL) == MM_OK);
         MMI_ASSERT(table->feed(s.shield, NULL, 0, &used, &s.why) == MMI_STEP_MORE);
     }
     return s;

@@ -42,11 +42,13 @@ callback_find(struct ssl_st *ssl, const unsigned char *identity, size_t size,
     mmi_tls *t = mmi_tls_of(ssl);
     *found = NULL;
     for (uint32_t i = 0; i < t->context->secret_count; i++) {
-        if (size == TLS_IDENTITY && memcmp(identity, t->context->identities[i], size) == 0) {
-            *found = mmi_tls_secret_psk(t, i);
-            memcpy(t->proof->identity, identity, size);
+        if (size >= TLS_IDENTITY &&
+            memcmp(identity, t->context->identities[i], TLS_IDENTITY) == 0) {
+            bool node = size > TLS_IDENTITY;
+            *found = node ? mmi_tls_node_find(t, i, identity, size) : mmi_tls_secret_psk(t, i);
+            memcpy(t->proof->identity, identity, TLS_IDENTITY);
             t->unknown_secret = false;
-            return *found != NULL ? 1 : 0;
+            return *found != NULL || node ? 1 : 0;
         }
     }
     t->unknown_secret = true;
@@ -60,9 +62,13 @@ callback_use(struct ssl_st *ssl, const struct evp_md_st *md, const unsigned char
 {
     mmi_tls *t = mmi_tls_of(ssl);
     (void)md;   /* NULL, or the one of our only suite */
-    *used = mmi_tls_secret_psk(t, 0);
-    *identity = (const unsigned char *)t->context->identities[0];
-    *size = TLS_IDENTITY;
+    if (t->expects) {
+        *used = mmi_tls_node_use(t, identity, size);
+    } else {
+        *used = mmi_tls_secret_psk(t, 0);
+        *identity = (const unsigned char *)t->context->identities[0];
+        *size = TLS_IDENTITY;
+    }
     memcpy(t->proof->identity, t->context->identities[0], TLS_IDENTITY);
     return *used != NULL ? 1 : 0;
 }

@@ -57,6 +57,9 @@ options_check(const mm_tls_opts *o, char *why, size_t size)
         return option_wrong(why, size,
                             "secrets: they stand alone, without certificates, and need TLS 1.3");
     }
+    if ((given(&o->node_key) || given(&o->node_name)) && !given(&o->secrets)) {
+        return option_wrong(why, size, "node_key, node_name: they go with secrets");
+    }
     if (o->pins.size % MMI_TLS_KEY_SIZE != 0) {
         return option_wrong(why, size, "pins: 32 octets each");
     }
@@ -203,6 +206,9 @@ context_fill(mmi_tls_context *c, const mm_tls_opts *opts, char *why, size_t size
     if (rc == MM_OK && given(&opts->secrets)) {
         rc = mmi_tls_secrets_set(c, opts->secrets.data, opts->secrets.size);
     }
+    if (rc == MM_OK && (given(&opts->node_key) || given(&opts->node_name))) {
+        rc = mmi_tls_node_set(c, opts, why, size);
+    }
     return rc == MM_OK ? context_keep(c, opts, why, size) : rc;
 }
 
@@ -266,6 +272,9 @@ mmi_tls_context_drop(mmi_tls_context *c)
     if (base == NULL) {
         c->world.openssl->SSL_CTX_free(c->ctx);
         c->world.openssl->BIO_meth_free(c->bio);
+    }
+    if (c->node != NULL) {
+        c->world.openssl->EVP_PKEY_free(c->node);
     }
     mmi_secrets_fini(&c->pool);
     mmi_free(c->pins);

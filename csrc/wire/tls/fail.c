@@ -41,8 +41,9 @@ alert_guess(const mmi_tls *t, int code)
     bool secret = t->context->kind == TLS_BY_SECRET;
     switch (code) {
     case ALERT_HANDSHAKE_FAILURE:
-        return secret ? ": it most likely has another secret, or none"
-                      : ": nothing that both can do, or it wants a secret";
+        return t->expects ? ": another node is most likely there now, or it has another secret"
+               : secret   ? ": it most likely has another secret, or none"
+                          : ": nothing that both can do, or it wants a secret";
     case ALERT_BAD_CERTIFICATE: return ": it does not take our certificate, its name, pin or date";
     case ALERT_UNSUPPORTED_CERTIFICATE:
         return t->dials ? ": our certificate is not for a client"
@@ -118,6 +119,10 @@ fail_words(mmi_tls *t, unsigned long error, mmi_refusal *why)
     words = words != NULL ? words : "no reason given";
     if (code == MMI_ERR_R_MALLOC_FAILURE) {
         return MM_ENOMEM;
+    }
+    if (t->other_node) {
+        return mmi_refuse(why, MM_REASON_CRYPTO,
+                          "it expects another node here: the address is an old one, or is wrong");
     }
     if (t->unknown_secret) {
         return mmi_refuse(why, MM_REASON_CRYPTO, "its secret is none of ours");

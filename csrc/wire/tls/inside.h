@@ -19,6 +19,7 @@ enum {
     TLS_OVERHEAD = 128,                  /* more than a record and an update of keys add to what is sealed */
     TLS_CLOSE_MAX = 32,                  /* octets of a record that says the end    */
     TLS_IDENTITY = 2 * MMI_TLS_KEY_SIZE, /* characters of what a secret is called   */
+    TLS_NAMED_MAX = TLS_IDENTITY + 2 * MMI_TLS_KEY_SIZE + MM_NODE_NAME_MAX,   /* octets that a node names */
     TLS_HOST_MAX = 255,                  /* octets of a name                        */
     TLS_ALPN_MAX = 16,                   /* octets of all that is offered by ALPN   */
     TLS_DATE_SIZE = 32,                  /* octets of a date as text                */
@@ -55,6 +56,9 @@ struct mmi_tls_context {
     tls_secret *secrets;                 /* of the pool                             */
     char identities[MMI_TLS_SECRETS_MAX][TLS_IDENTITY + 1];
     uint32_t secret_count;
+    struct evp_pkey_st *node;            /* ours, beside secrets; NULL: no node      */
+    uint8_t node_key[MMI_TLS_KEY_SIZE];  /* its public key                          */
+    char node_name[MM_NODE_NAME_MAX + 1];
 };
 
 struct mmi_tls_config {
@@ -74,7 +78,9 @@ struct mmi_tls_proof {
     char host[TLS_HOST_MAX + 1];         /* of who dials: the peer's                */
     struct x509_st *certificate;         /* NULL: it has none                       */
     struct stack_st_X509 *chain;         /* those it sent with it; NULL: none       */
+    bool node;                           /* pin is its public key as a node         */
     uint8_t pin[MMI_TLS_KEY_SIZE];
+    char user_id[MM_USER_ID_MAX + 1];    /* of a node                               */
     uint8_t *der;                        /* of the certificate                      */
     const char *version, *cipher;        /* OpenSSL's, for good; NULL: not known yet */
     size_t der_size;
@@ -103,6 +109,9 @@ typedef struct mmi_tls {
     mmi_refusal refusal;                 /* which check of ours failed; reason 0: none */
     int alert;                           /* the peer's last, with TLS_ALERT_SEEN; 0: none */
     bool unknown_secret;                 /* the peer named one that is none of ours */
+    bool expects;                        /* we dial, and know the node that is to be there */
+    bool other_node;                     /* the peer expects another node than us   */
+    uint8_t named[TLS_NAMED_MAX];        /* what we name, as a node that dials      */
     uint64_t heard;                      /* octets of the handshake                 */
 
     pthread_mutex_t lock;                /* of all below, and of ssl                */
@@ -168,6 +177,17 @@ int mmi_tls_secrets_set(mmi_tls_context *context, const uint8_t *secrets, size_t
 /* As OpenSSL is to have it, of that connection; NULL: no memory. */
 struct ssl_session_st *mmi_tls_secret_psk(const mmi_tls *t, uint32_t index);
 bool mmi_tls_secret_known(const mmi_tls_context *context, const char *identity);
+/* Of these octets.  NULL: no memory. */
+struct ssl_session_st *mmi_tls_psk_of(const mmi_tls *t, const uint8_t key[MMI_TLS_KEY_SIZE]);
+
+/* tls/node.c: which of those that have the secret it is.  MM_EINVAL: why has the words. */
+int mmi_tls_node_set(mmi_tls_context *context, const mm_tls_opts *opts, char *why, size_t why_size) MMI_WARN_UNUSED;
+/* Of who dials: the peer has to be that one.  MM_EINVAL: we are no node, or that is none. */
+int mmi_tls_node_expect(mmi_tls *t, const mmi_expected *who) MMI_WARN_UNUSED;
+/* Of who dials, and expects one: what it names, which is t's.  NULL: there is no such key, or no memory. */
+struct ssl_session_st *mmi_tls_node_use(mmi_tls *t, const unsigned char **named, size_t *size);
+/* Of who listens: the peer named that secret of ours, and more.  NULL: it means another one, or it is wrong. */
+struct ssl_session_st *mmi_tls_node_find(mmi_tls *t, uint32_t secret, const uint8_t *named, size_t size);
 
 /* tls/callback.c: what OpenSSL calls with no more than its own. */
 void mmi_tls_callbacks(const mmi_tls_context *context);

@@ -64,13 +64,12 @@ mmi_tls_secrets_set(mmi_tls_context *context, const uint8_t *secrets, size_t siz
 }
 
 struct ssl_session_st *
-mmi_tls_secret_psk(const mmi_tls *t, uint32_t index)
+mmi_tls_psk_of(const mmi_tls *t, const uint8_t key[MMI_TLS_KEY_SIZE])
 {
     static const unsigned char aes_128_gcm_sha256[] = { 0x13, 0x01 };
     const mmi_openssl *o = t->openssl;
     const struct ssl_cipher_st *cipher = o->SSL_CIPHER_find(t->ssl, aes_128_gcm_sha256);
     struct ssl_session_st *psk = o->SSL_SESSION_new();
-    const uint8_t *key = t->context->secrets[index].key;
     if (psk != NULL &&
         (cipher == NULL || o->SSL_SESSION_set1_master_key(psk, key, MMI_TLS_KEY_SIZE) != 1 ||
          o->SSL_SESSION_set_cipher(psk, cipher) != 1 ||
@@ -79,6 +78,12 @@ mmi_tls_secret_psk(const mmi_tls *t, uint32_t index)
         psk = NULL;
     }
     return psk;
+}
+
+struct ssl_session_st *
+mmi_tls_secret_psk(const mmi_tls *t, uint32_t index)
+{
+    return mmi_tls_psk_of(t, t->context->secrets[index].key);
 }
 
 bool

@@ -118,7 +118,7 @@ tls_may(const void *config, bool dials)
 }
 
 static int
-tls_aim(void *self, const char *host, const char *wire)
+tls_aim(void *self, const char *host, const char *wire, const mmi_expected *who)
 {
     mmi_tls *t = self;
     const mmi_openssl *o = t->openssl;
@@ -130,6 +130,9 @@ tls_aim(void *self, const char *host, const char *wire)
     }
     memcpy(t->proof->host, host, size);
     t->proof->host[size] = '\0';
+    if (who != NULL && mmi_tls_node_expect(t, who) != MM_OK) {
+        return MM_EINVAL;
+    }
     size = mmi_tls_alpn_put(wire, names);
     bool done = o->SSL_set_alpn_protos(t->ssl, names, (unsigned)size) == 0 &&
                 (mmi_tls_is_address(t->proof->host) ||
@@ -287,6 +290,10 @@ tls_applicant(const void *self, mmi_applicant *out)
     const struct mmi_tls_proof *proof = ((const mmi_tls *)self)->proof;
     out->version = proof->version;
     out->cipher = proof->cipher;
+    if (proof->node) {
+        out->key = (mmi_octets){ .data = proof->pin, .size = sizeof proof->pin };
+        out->user_id = proof->user_id;
+    }
     if (proof->certificate != NULL) {
         out->key = (mmi_octets){ .data = proof->pin, .size = sizeof proof->pin };
         out->certificate = (mmi_octets){ .data = proof->der, .size = proof->der_size };
@@ -316,7 +323,8 @@ tls_guess(const void *self)
     case TLS_DONE: return "it may not let us in";
     default:
         return t->heard > 0 ? t->context->kind == TLS_BY_SECRET
-                                  ? "it may have another secret, or none"
+                                  ? t->expects ? "it may not be the node that we expect there"
+                                               : "it may have another secret, or none"
                                   : "it may not take our certificate"
                : t->dials   ? "it may not speak TLS there"
                             : "a port scan, a health check, or a peer that gave up";

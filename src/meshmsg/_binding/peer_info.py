@@ -64,7 +64,8 @@ class PeerInfo(Record):
             they were written to it, and it cannot answer (ZMTP 3.0); or it is of SP and sends
             everything, once it has us among its peers. "waiting": none of these yet.
             None: this socket does not subscribe.
-        user_id: What it is known by, as `allow=` of `security=` says; "" where nobody was asked.
+        user_id: What it is known by, as `allow=` of `security=` says, or as a node of a mesh; ""
+            where nobody was asked.
         mechanism: "CURVE", "TLS", "PLAIN" (which hides nothing), or both with a + between; "NULL"
             where there is none.
         key: Its public key, where it has one, in 40 characters of Z85; else "". Over TLS: the pin

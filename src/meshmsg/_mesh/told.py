@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from .keys.node import user_id
+
+NODE_KEY = b"\x01"
+"""`Service.key` of a socket that proves itself by the key of its node."""
+
 
 class State(IntEnum):
     """Of a node, as one node sees it."""
@@ -49,8 +54,8 @@ class Service:
         endpoints: Where it listens, the best first, up to `ENDPOINTS_MAX`.
         meta: What the user says of it, up to `META_MAX` octets in all.
         weight: How much of the work it should have, beside others; 0 is none that is new.
-        key: The public key of its security, as the policy of the connecting side wants it; empty:
-            none.
+        key: By what its socket proves whose it is: `NODE_KEY`: by the key that its node signs with;
+            empty: by nothing but the secret, if there is one.
     """
 
     name: str
@@ -93,6 +98,11 @@ class Record:
     zone: str = ""
     services: tuple[Service, ...] = ()
     signature: bytes = field(default=b"", repr=False)
+
+    @property
+    def user_id(self) -> str:
+        """What sockets know it by that are connected through the mesh, with a secret."""
+        return user_id(self.name, self.sign_key)
 
 
 @dataclass(frozen=True)

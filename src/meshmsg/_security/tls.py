@@ -177,7 +177,8 @@ class Secret(OverTls):
 
     The shortest way to a protected cluster: one file, the same for all, made by
     `meshmsg keygen NAME --secret`. For `security=` of a socket or an engine, and endpoints
-    `tls+tcp://` and `sp+tls+tcp://`. Who of them a peer is cannot be told.
+    `tls+tcp://` and `sp+tls+tcp://`. Who of them a peer is cannot be told, but by `security` of a
+    `Mesh`, which is one.
 
     The file has a line for each secret, up to 3: the first is used to connect, all are believed. It
     is looked at once a second, so that it can be changed while connections stay.
@@ -203,6 +204,36 @@ class Secret(OverTls):
 
         place = place_of(path, "path")
         object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(place)}, {}, None))
+        self._put(Rule(), path=place)
+
+
+class NodeSecret(Secret):
+    """The secret of a cluster, of one of its nodes: `security` of a `Mesh`.
+
+    Who listens by it takes whoever has the secret, and knows a node of the mesh that connected by
+    it: `user_id` is then its name, "#" and its key, as `Record.user_id` is.
+
+    Thread-safe: yes; it is not changed. It is not pickled: each process makes a node of its own.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, secret: Secret, private_key: bytes, name: str) -> None:
+        """Take the file of that secret, and this key.
+
+        Args:
+            secret: Of the cluster; its file is looked at anew.
+            private_key: 32 octets, of X25519.
+            name: Of the node, up to 128 octets.
+
+        Raises:
+            UsageError, OSError: As of `Secret`.
+        """
+        from meshmsg._security.tls_files import Secrets, TlsFiles  # for who uses it
+
+        place = secret._files.paths[0]
+        own = {"node_key": private_key, "node_name": name.encode("utf-8", "replace")}
+        object.__setattr__(self, "_files", TlsFiles({"secrets": Secrets(place)}, own, None))
         self._put(Rule(), path=place)
 
 

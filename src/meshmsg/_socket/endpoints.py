@@ -75,6 +75,22 @@ def connect(self: State, url: str) -> None:
     note_connected(self, url, lib.mm_connect(self._handle, encode_url(url)))
 
 
+def connect_node(self: State, url: str, key: bytes, name: str) -> None:
+    """Connect to an endpoint where only one node of a mesh may be. Thread-safe: yes.
+
+    Args:
+        url: As of `connect`, of a socket whose policy is a `NodeSecret`.
+        key: The public key that is to be proved there, of X25519.
+        name: Of the node, for `user_id`.
+
+    Raises:
+        AddressError, UsageError, ClosedError: As of `connect`.
+    """
+    guard(self, url, binds=False)
+    named = name.encode("utf-8", "replace")
+    note_connected(self, url, lib.mm_connect_node(self._handle, encode_url(url), key, named))
+
+
 def note_connected(self: State, url: str, rc: int) -> None:
     """Note an endpoint that was connected to, or raise why it was not."""
     if rc == lib.MM_ENOTSUP:

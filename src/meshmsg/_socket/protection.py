@@ -71,6 +71,12 @@ def _policy_for(held: Guard, url: str, binds: bool) -> Policy:
     return NONE
 
 
+def policy_for(self: State, url: str, *, binds: bool) -> Policy:
+    """Return what protects, or would, an endpoint of that socket."""
+    held = self._guard
+    return held.taken if held.taken is not None else _policy_for(held, url, binds)
+
+
 def _take(self: State, policy: Policy) -> None:
     rule = policy._rule
     loop: Any = None

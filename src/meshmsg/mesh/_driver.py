@@ -27,6 +27,7 @@ from meshmsg._events.log_records import (
 )
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
+from meshmsg._security.policy import Policy
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._finding.unreached import Unreached
@@ -65,10 +66,16 @@ class Listens(Protocol):
 class Driver:
     """One node at work."""
 
-    def __init__(self, core: MeshCore, place: Place, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        core: MeshCore,
+        place: Place,
+        clock: Callable[[], float],
+        security: Policy | None = None,
+    ) -> None:
         self.core, self.place, self.clock = core, place, clock
         self.lock = threading.RLock()
-        self.offers = Offers()
+        self.offers = Offers(security)
         self.joined = threading.Condition(self.lock)
         """Notified as anything changes."""
         self.answer: Callable[[Came], bytes | None] = lambda came: None

@@ -3,6 +3,7 @@
 Not here: which of them (_select.py). Law: a rumour closes no connection: UNREACHABLE only stops
 dialing who is new; an endpoint is left when its node has left or is forgotten, or when another
 choice is connected in its place. A connection that ends is evidence of its node (_evidence.py).
+Where a socket proves by its node's key whose it is, nobody else is taken at its endpoint.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from collections.abc import Callable, Sequence
 
 from meshmsg._binding.errors import AddressError, MeshError, UsageError
 from meshmsg._events.log_records import record_of, records
-from meshmsg._mesh.told import Event, Member, Service, State
+from meshmsg._mesh.keys.node import public_key
+from meshmsg._mesh.told import NODE_KEY, Event, Member, Record, Service, State
+from meshmsg._security.tls import NodeSecret
 from meshmsg._socket.base import SocketBase
+from meshmsg._socket.endpoints import connect_node
 from meshmsg._socket.peers import all_peers
-from meshmsg.mesh._addresses import tier, usable
+from meshmsg._socket.protection import policy_for
+from meshmsg.mesh._addresses import PROTECTED, tier, usable
 from meshmsg.mesh._evidence import Losses
 from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
 from meshmsg.mesh._watch import concerns
@@ -28,6 +33,13 @@ ERRORS_MAX = 256
 WARNED_MAX = 16
 """Roles that do not fit and are warned of, of one service."""
 _GONE = (State.LEFT, State.FORGOTTEN)
+_ANYBODY = b""
+"""In place of the key of a node: whoever has the secret, if there is one."""
+
+
+def _asks_for_keys(socket: SocketBase) -> bool:
+    """Whether it has the policy of a node, and so can ask another one for its key."""
+    return isinstance(policy_for(socket, PROTECTED, binds=False), NodeSecret)
 
 
 class Follower:
@@ -63,9 +75,13 @@ class Follower:
         self._losses = Losses(socket._outlet, ring)
         self._nodes: dict[str, bytes] = {}
         """By endpoint: who is there, of those that are taken to be."""
-        self._dialed: set[str] = set()
+        self._dialed: dict[str, bytes] = {}
+        """By endpoint: the key that is to be proved there."""
+        self._holders: dict[str, Record] = {}
+        self._wanted: dict[str, bytes] = {}
+        """By endpoint: who is to be there, of the candidates, and the key that it proves."""
         self._surplus = True
-        """Whether some that are dialed are not chosen, and wait for others to be connected."""
+        """Whether some that are dialed are to be left, and wait for others, or for their end."""
         self.errors: dict[str, str] = {}
         """By endpoint: why the socket cannot be connected there."""
         self._warned: set[str] = set()
@@ -96,9 +112,12 @@ class Follower:
     def closed(self) -> None:
         """The mesh is over: what is connected stays so."""
 
-    def _candidates(self, own: Member) -> tuple[list[Candidate], set[str]]:
-        """Return who may be dialed, and the endpoints that may stay."""
-        found, stay = [], set[str]()
+    def _candidates(
+        self, own: Member, keys: bool
+    ) -> tuple[list[Candidate], set[tuple[str, bytes]]]:
+        """Return who may be dialed, and the endpoints that may stay, with their keys, if any."""
+        found, stay = dict[str, Candidate](), set[tuple[str, bytes]]()
+        self._holders, self._wanted = {}, {}
         for member in self._members():
             if member.state in _GONE:
                 continue
@@ -108,12 +127,22 @@ class Follower:
                 url = usable(service.endpoints, member.record.host, own.record.host)
                 if not url:
                     continue
-                stay.update(service.endpoints)
-                if member.state != State.UNREACHABLE:
+                proves = keys and service.key == NODE_KEY
+                key = member.record.sign_key if proves else _ANYBODY
+                stay.update((endpoint, key) for endpoint in service.endpoints)
+                if member.state != State.UNREACHABLE and self._holds(url, key, member.record):
                     distance = tier(member.record, own.record.host, own.record.zone)
                     node = member.record.node_id
-                    found.append(Candidate(url, node, distance, service.weight))
-        return found, stay
+                    found[url] = Candidate(url, node, distance, service.weight)
+                    self._holders[url], self._wanted[url] = member.record, key
+        return list(found.values()), stay
+
+    def _holds(self, url: str, key: bytes, record: Record) -> bool:
+        """Whether that one is to be there, of several who say so: who is dialed, or later."""
+        before = self._holders.get(url)
+        if before is None or self._dialed.get(url) == key:
+            return True
+        return self._dialed.get(url) != self._wanted[url] and record.boot_epoch > before.boot_epoch
 
     def _fits(self, member: Member, service: Service) -> bool:
         """Whether the socket can talk to what a node offers; once of each role it is told if not"""
@@ -134,12 +163,14 @@ class Follower:
 
     def _look(self, socket: SocketBase) -> None:
         own = self._own()
-        candidates, stay = self._candidates(own)
-        self._dialed &= set(socket._connected)  # what the user disconnected is not ours any more
-        for url in [one for one in self._dialed if one not in stay]:
+        candidates, stay = self._candidates(own, _asks_for_keys(socket))
+        there = set(socket._connected)  # what the user disconnected is not ours any more
+        self._dialed = {url: key for url, key in self._dialed.items() if url in there}
+        for url in [url for url, key in self._dialed.items() if (url, key) not in stay]:
             self._leave(socket, url)
+        waits = self._hand_over(socket)
         self._nodes = {one.url: one.node for one in candidates}
-        wanted = chosen(self._choice, candidates, self._dialed, own.record.name)
+        wanted = chosen(self._choice, candidates, self._dialed.keys(), own.record.name)
         bound = set(socket.endpoints)
         for url in wanted:
             if url not in self._dialed and url not in bound:
@@ -149,7 +180,18 @@ class Follower:
             for url in surplus:
                 self._leave(socket, url)
             surplus = set()
-        self._surplus = bool(surplus)
+        self._surplus = bool(surplus) or waits
+
+    def _hand_over(self, socket: SocketBase) -> bool:
+        """Leave endpoints where another node is now; true: some wait, as they are connected."""
+        others = [url for url, key in self._dialed.items() if self._wanted.get(url, key) != key]
+        if not others:
+            return False
+        connected = {one.endpoint for one in all_peers(socket._handle)[1]}
+        for url in others:
+            if url not in connected:
+                self._leave(socket, url)
+        return not connected.isdisjoint(others)
 
     def _unwanted(self, candidates: Sequence[Candidate], wanted: dict[str, Candidate]) -> set[str]:
         """Return what is dialed and there, and not chosen: who is silent keeps its connection."""
@@ -159,17 +201,21 @@ class Follower:
     def _dial(self, socket: SocketBase, url: str) -> None:
         if len(self._dialed) >= ENDPOINTS_MAX or url in socket._connected:
             return
+        key = self._wanted[url]
         try:
-            socket.connect(url)
+            if key:
+                connect_node(socket, url, public_key(key), self._holders[url].name)
+            else:
+                socket.connect(url)
         except (AddressError, UsageError) as error:
             if len(self.errors) < ERRORS_MAX:
                 self.errors[url] = str(error)
             return
         self.errors.pop(url, None)
-        self._dialed.add(url)
+        self._dialed[url] = key
 
     def _leave(self, socket: SocketBase, url: str) -> None:
-        self._dialed.discard(url)
+        self._dialed.pop(url, None)
         try:
             socket.disconnect(url)
         except AddressError:

@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 from meshmsg._binding.core import error_for, lib, to_ms
 from meshmsg._binding.errors import InsecureBindError, ResourceError, TimedOutError, UsageError
 from meshmsg._hints.plural import counted
+from meshmsg._mesh.keys.node import private_key
 from meshmsg._mesh.limits import CLUSTER_MAX, NAME_MAX
 from meshmsg._mesh.told import Member, State
 from meshmsg._ranges.server_form import ServerForm
 from meshmsg._security.policy import Policy
-from meshmsg._security.tls import Secret
+from meshmsg._security.tls import NodeSecret, Secret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import check_count, check_flag
 from meshmsg._socket.state import Followed
@@ -126,7 +127,10 @@ class MeshForm:
         given = name or f"{system.gethostname()[:64]}-{os.getpid()}"
         check_flag("insecure", insecure)
         asked = seeds_of(seeds)
-        self.security: Secret | None = policy_of(secret)
+        own, shared = os.urandom(KEY_SIZE), policy_of(secret)
+        self.security: Secret | None = (
+            None if shared is None else NodeSecret(shared, private_key(own), given)
+        )
         where = _bind_of(bind, self.security)
         try:
             from meshmsg._mesh.signing import Ed25519Signer, ed25519_verify
@@ -147,7 +151,7 @@ class MeshForm:
                 name=given,
                 cluster=cluster,
                 boot_epoch=time.time_ns() // 1_000_000,
-                signer=Ed25519Signer(os.urandom(KEY_SIZE)),
+                signer=Ed25519Signer(own),
                 verify=ed25519_verify,
                 rng=SystemRandom(),
                 now=time.monotonic(),
@@ -158,7 +162,7 @@ class MeshForm:
             path = "" if self.security is None else self.security._files.paths[0]
             for seed in asked:
                 seed._joins(Node(cluster, path, lambda: place.endpoint))
-            self._driver = driver = Driver(core, place, time.monotonic)
+            self._driver = driver = Driver(core, place, time.monotonic, self.security)
         except MalformedError as error:
             link.router.close()
             raise UsageError(f"this node cannot be told of: {error}") from None

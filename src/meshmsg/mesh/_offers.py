@@ -14,8 +14,9 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.snapshots import text
 from meshmsg._mesh.limits import ENDPOINTS_MAX, META_MAX, SERVICE_NAME_MAX, WEIGHT_MAX
-from meshmsg._mesh.told import Service
+from meshmsg._mesh.told import NODE_KEY, Service
 from meshmsg._ranges.server_form import ServerForm
+from meshmsg._security.policy import Policy
 from meshmsg._socket.base import SocketBase
 from meshmsg.mesh._addresses import advertised
 
@@ -85,7 +86,13 @@ def _meta_of(meta: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
 class Offers:
     """What a node offers, by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, security: Policy | None = None) -> None:
+        """Offer nothing yet.
+
+        Args:
+            security: By which a socket proves that it is this node's; None: none can.
+        """
+        self._security = security
         self._by_name: dict[str, _Offer] = {}
 
     def put(
@@ -128,5 +135,10 @@ class Offers:
                 continue
             endpoints = advertised(socket.endpoints, own)[:ENDPOINTS_MAX]
             if endpoints:
-                found.append(Service(name, offer.role, "zmtp", endpoints, offer.meta, offer.weight))
+                key = NODE_KEY if self._proves(socket) else b""
+                one = Service(name, offer.role, "zmtp", endpoints, offer.meta, offer.weight, key)
+                found.append(one)
         return found
+
+    def _proves(self, socket: SocketBase) -> bool:
+        return self._security is not None and socket._guard.taken is self._security

@@ -1,0 +1,1 @@
+"""Keys of the mesh, besides those that records are signed with."""
