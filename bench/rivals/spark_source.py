@@ -35,6 +35,8 @@ TASKS = 2
 ROOT = Path(__file__).resolve().parents[2]
 SOCKET_SHARE = 10
 """The socket source gets one of so many messages: it is slow, and collapses when it is behind."""
+ROW_GROUP_BYTES = 128 * 1024 * 1024
+"""Of a file of parquet: what Spark has if nothing is said; a reader holds one."""
 FILLED = 10_000
 """Messages that are put into a spool by one call."""
 CONNECTOR, CONNECTOR_VERSION = "spark-sql-kafka", "4.2.0"
@@ -174,19 +176,26 @@ class SparkParquet(SparkPeer):
         """Write files as many as there are tasks."""
         folder = str(Path(task.folder) / f"spark-{task.size}-{task.count}.parquet")
         if not Path(folder).exists():
-            import pyarrow as pa
-            from pyarrow import parquet
-
-            Path(folder).mkdir()
-            column = pa.array([task.body()] * (task.count // TASKS), pa.binary())
-            for index in range(TASKS):
-                parquet.write_table(
-                    pa.table({"value": column}),
-                    f"{folder}/{index}.parquet",
-                    compression="none",
-                    use_dictionary=False,
-                )
+            _write_parquet(Path(folder), task)
         yield begun().read.parquet(folder)
+
+
+def _write_parquet(folder: Path, task: Task) -> None:
+    """Files for all tasks, in groups of rows as large as Spark writes them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder.mkdir()
+    most = ROW_GROUP_BYTES // task.size
+    column = pa.array([task.body()] * min(most, task.count // TASKS), pa.binary())
+    table = pa.table({"value": column})
+    for index in range(TASKS):
+        path = folder / f"{index}.parquet"
+        with parquet.ParquetWriter(
+            path, table.schema, compression="none", use_dictionary=False
+        ) as writer:
+            for done in range(0, task.count // TASKS, most):
+                writer.write_table(table.slice(0, min(most, task.count // TASKS - done)))
 
 
 class SparkSocket(SparkPeer):
