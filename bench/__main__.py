@@ -11,7 +11,19 @@ import meshmsg
 
 from .base.need import BenchError
 from .base.rooms import COMMAND, ONLY_IN_A_CHECKOUT, room_with
-from .commands import many, meshes, rate, report, run, sources, speed, spools, surveys, workers
+from .commands import (
+    beside,
+    many,
+    meshes,
+    rate,
+    report,
+    run,
+    sources,
+    speed,
+    spools,
+    surveys,
+    workers,
+)
 from .commands.args import check_base
 
 OF_A_CHECKOUT = ("targets", "micro")
@@ -33,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
         surveys,
         workers,
         meshes,
+        beside,
         spools,
         sources,
         run,

@@ -1,4 +1,5 @@
-"""The command source: messages a second that Spark reads, of what is there, by its sources.
+"""The commands source and trigger: messages a second that Spark reads, of what is there, by its
+sources; and what a stream of few messages takes.
 
 The session of Spark is in this process, and stays: the first round starts its Python workers.
 """
@@ -20,7 +21,12 @@ from .args import add_common, add_size, whole
 
 SPARK = "spark"
 """Where there is no other end, in the place of a transport."""
-PEERS = "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,parquet-spark,socket-spark,kafka-spark"
+PEERS = (
+    "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,arrow-spark,parquet-spark,socket-spark,kafka-spark"
+)
+STREAMS = "meshmsg-spark,kafka-spark"
+TRIGGER_ROWS = 4000
+"""Rows of a stream whose latency is measured, at 200 a second."""
 COUNT = 400_000
 """Messages of a measurement."""
 
@@ -32,6 +38,11 @@ def add_commands(commands: Any) -> None:
     add_size(parser, "1024", least=2)
     add_common(parser, PEERS)
     parser.set_defaults(run=source)
+    parser = commands.add_parser("trigger", help="a stream of few messages into Spark")
+    parser.add_argument("--count", type=whole(200), default=TRIGGER_ROWS, help="rows that count")
+    add_size(parser, "1024", least=8)
+    add_common(parser, STREAMS)
+    parser.set_defaults(run=trigger)
 
 
 class Sourced:
@@ -51,10 +62,30 @@ class Sourced:
         return {"messages_per_s": rate, "mb_per_s": rate * self._task.size / 1e6}
 
 
-def source_case(peer: Peer, size: int, count: int, seed: int) -> Case:
+def trigger_case(peer: Peer, size: int, count: int, seed: int) -> Case:
     """One peer's case; what it needs is fetched now."""
     peer.fetch()
+    task = Task("trigger", peer.name, True, "", size, count, seed=seed)
     facts = {"size": size, "count": count}
+    return Case(peer, "trigger", SPARK, lambda _warming: peer.trigger_costs(task), facts)
+
+
+def trigger(chosen: argparse.Namespace) -> int:
+    """The command trigger."""
+    output = Output(chosen)
+    output.measure_all(
+        [
+            [trigger_case(p, size, chosen.count, chosen.seed) for p in chosen.peer]
+            for size in chosen.size
+        ]
+    )
+    return output.finish()
+
+
+def source_case(peer: Peer, size: int, count: int, seed: int, load: str = "") -> Case:
+    """One peer's case; what it needs is fetched now."""
+    peer.fetch()
+    facts = {"size": size, "count": count, **({"load": load} if load else {})}
     return Case(peer, "source", SPARK, Sourced(peer, size, count, seed), facts)
 
 

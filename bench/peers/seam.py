@@ -225,6 +225,10 @@ class Peer:
         """Read what is there into Spark once; messages a second."""
         raise BenchError(f"{self.name} is no source of Spark")
 
+    def trigger_costs(self, task: Task) -> dict[str, float]:
+        """Read so many rows that come slowly in a stream of Spark; milliseconds, by figure."""
+        raise BenchError(f"{self.name} is no stream of Spark")
+
     def sender(self, task: Task) -> Sender:
         """Open the end that sends."""
         raise BenchError(f"{self.name} has no sender in Python")

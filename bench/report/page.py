@@ -48,6 +48,7 @@ TITLES = {
     "spooled": "Throughput, kept by the sender",
     "replay": "Reading a full spool",
     "source": "Reading into Spark",
+    "trigger": "Streams of few messages into Spark",
     "opening": "Opening after a kill",
     "cpu": "CPU time",
 }

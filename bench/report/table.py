@@ -128,6 +128,18 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("cpu_us", "CPU us/msg", 3),
         Column("rss_mb", "RSS MB"),
     ),
+    "trigger": (
+        Column("p50_ms", "latency p50, ms", 1, range=True),
+        Column("p99_ms", "p99, ms", 1, range=True),
+        Column("trigger_ms", "trigger, ms", 1, range=True),
+        Column("latest_ms", "latest", 1),
+        Column("planning_ms", "planning", 1),
+        Column("wal_ms", "WAL", 1),
+        Column("batch_ms", "batch", 1),
+        Column("commit_ms", "commit", 1),
+        Column("idle_ms", "idle, ms", 1, range=True),
+        Column("driver_ms", "planning of 100, ms", 1, range=True),
+    ),
     "opening": (
         Column("open_ms", "open ms", 1, range=True),
         Column("cold_ms", "from the disk, ms", 1, range=True),
@@ -139,6 +151,15 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("crash_first_ms", "one knows it died, ms", 1, range=True),
         Column("crash_ms", "all know, ms", range=True),
         Column("idle_percent", "CPU idle, %", 2, range=True),
+    ),
+    "beside": (
+        Column("rate_ratio", "msg/s, joined / left", 3, range=True),
+        Column("p50_ratio", "p50, joined / left", 3, range=True),
+        Column("p99_ratio", "p99, joined / left", 3, range=True),
+        Column("idle_percent", "CPU idle, %", 2, range=True),
+        Column("crowd_percent", "CPU of one of the others, %", 2, range=True),
+        Column("left_per_s", "msg/s, left"),
+        Column("left_p50_us", "p50 us, left", 1),
     ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
@@ -164,8 +185,10 @@ LEADING: dict[str, tuple[str, ...]] = {
     "spooled": ("receiver_per_s",),
     "replay": ("messages_per_s",),
     "source": ("messages_per_s",),
+    "trigger": ("p50_ms", "p99_ms", "trigger_ms", "idle_ms"),
     "opening": ("open_ms", "cold_ms"),
     "mesh": ("join_ms", "crash_ms"),
+    "beside": (),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

@@ -20,7 +20,14 @@ from .redis_broker import Redis
 from .redis_durable import RedisAlways, RedisEverySecond
 from .redis_stream import RedisStream, RedisStreamBatch
 from .spark_kafka import SparkKafka
-from .spark_source import SparkMesh, SparkParquet, SparkPyzmq, SparkPyzmqBatch, SparkSocket
+from .spark_source import (
+    SparkArrow,
+    SparkMesh,
+    SparkParquet,
+    SparkPyzmq,
+    SparkPyzmqBatch,
+    SparkSocket,
+)
 from .zenoh_python import Zenoh
 
 REDIS, RABBIT, KAFKA = Redis(), Rabbit(), Kafka()
@@ -54,6 +61,7 @@ RIVALS: tuple[Peer, ...] = (
     SparkMesh(),
     SparkPyzmq(),
     SparkPyzmqBatch(),
+    SparkArrow(),
     SparkParquet(),
     SparkSocket(),
     SparkKafka(KAFKA),

@@ -14,6 +14,7 @@ from ..base.need import need
 from ..base.task import PATIENCE, Task
 from .kafka_broker import TICK_SECONDS, Kafka, fetched
 from .spark_source import CONNECTOR, CONNECTOR_VERSION, TASKS, SparkPeer, begun
+from .spark_triggers import figures_of, pacing
 
 GROUP, ARTIFACT = "org.apache.spark", "spark-sql-kafka-0-10_2.13"
 
@@ -21,7 +22,7 @@ GROUP, ARTIFACT = "org.apache.spark", "spark-sql-kafka-0-10_2.13"
 class SparkKafka(SparkPeer):
     """`format("kafka")`."""
 
-    name = "kafka-spark"
+    name, kinds = "kafka-spark", ("source", "trigger")
 
     def __init__(self, broker: Kafka) -> None:
         self._broker = broker
@@ -61,12 +62,28 @@ class SparkKafka(SparkPeer):
         )
 
 
-def _fill(servers: str, topic: str, task: Task) -> None:
-    kafka = need("confluent_kafka", "the peer kafka-spark")
+    def trigger_costs(self, task: Task) -> dict[str, float]:
+        """A stream of a topic with one partition."""
+        with self._broker.place("tcp://127.0.0.1:0") as url:
+            parts = urlsplit(url)
+            servers, topic = parts.netloc, parts.path.strip("/")
+            _make(servers, topic, 1)
+            with pacing(task.size, "kafka", servers, topic) as pace:
+                options = {"kafka.bootstrap.servers": servers, "subscribe": topic}
+                stream = begun().readStream.format("kafka").options(**options).load()
+                return figures_of(stream.select("value"), pace, task.count)
+
+
+def _make(servers: str, topic: str, partitions: int) -> None:
     admin = need("confluent_kafka.admin", "the peer kafka-spark")
     client = admin.AdminClient({"bootstrap.servers": servers})
-    for made in client.create_topics([admin.NewTopic(topic, TASKS, 1)]).values():
+    for made in client.create_topics([admin.NewTopic(topic, partitions, 1)]).values():
         made.result(PATIENCE)
+
+
+def _fill(servers: str, topic: str, task: Task) -> None:
+    kafka = need("confluent_kafka", "the peer kafka-spark")
+    _make(servers, topic, TASKS)
     producer = kafka.Producer({"bootstrap.servers": servers, "linger.ms": 5})
     body, left = task.body(), task.count
     while left:

@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from abc import abstractmethod
@@ -29,14 +30,22 @@ from ..base.rooms import BENCH
 from ..base.task import PATIENCE, Task
 from ..peers.seam import Peer
 from .kafka_broker import place_of
+from .spark_planning import planning_ms
+from .spark_triggers import figures_of, pacing
 
 TASKS = 2
 """Of a session, at a time."""
 ROOT = Path(__file__).resolve().parents[2]
 SOCKET_SHARE = 10
 """The socket source gets one of so many messages: it is slow, and collapses when it is behind."""
+ROW_GROUP_BYTES = 128 * 1024 * 1024
+"""Of a file of parquet: what Spark has if nothing is said; a reader holds one."""
 FILLED = 10_000
 """Messages that are put into a spool by one call."""
+PROGRESS_MAX = 10_000
+"""Triggers that a query remembers; also those without a row are told, each millisecond."""
+PRODUCERS = 100
+"""Spools of the stream whose planning is measured."""
 CONNECTOR, CONNECTOR_VERSION = "spark-sql-kafka", "4.2.0"
 """Spark's source of Kafka: the newest there is, which runs with 4.3, too."""
 
@@ -50,6 +59,7 @@ def begun() -> Any:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     from pyspark.sql import SparkSession
 
+    from .spark_arrow import ReadySource
     from .spark_pyzmq import ZmqSource
 
     connector = sorted(map(str, place_of(CONNECTOR, CONNECTOR_VERSION).glob("*.jar")))
@@ -60,11 +70,14 @@ def begun() -> Any:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.parquet.compression.codec", "uncompressed")
+        .config("spark.sql.streaming.numRecentProgressUpdates", PROGRESS_MAX)
+        .config("spark.sql.streaming.noDataProgressEventInterval", 1)
         .config("spark.jars", ",".join(connector))
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(ZmqSource)
+    spark.dataSource.register(ReadySource)
     return spark
 
 
@@ -101,7 +114,7 @@ class SparkPeer(Peer):
 class SparkMesh(SparkPeer):
     """`format("meshmsg")`: a spool that a process of its own shows."""
 
-    name = "meshmsg-spark"
+    name, kinds = "meshmsg-spark", ("source", "trigger")
 
     def version(self) -> str:
         """Of the core that runs."""
@@ -134,6 +147,34 @@ class SparkMesh(SparkPeer):
             .option("minPartitions", TASKS)
             .load()
         )
+
+
+    def trigger_costs(self, task: Task) -> dict[str, float]:
+        """A stream of one spool, and what planning takes with many."""
+        with tempfile.TemporaryDirectory(prefix="meshmsg-bench-") as folder:
+            with pacing(task.size, "spool", f"{folder}/one.spool") as pace:
+                found = figures_of(_stream_of(pace.where), pace, task.count)
+            folders = [f"{folder}/{index}.spool" for index in range(PRODUCERS)]
+            with pacing(task.size, "spool", *folders) as pace:
+                found["driver_ms"] = planning_ms(pace)
+        return found
+
+
+def _stream_of(endpoints: str) -> Any:
+    options = {"endpoints": endpoints, "columns": "value"}
+    return begun().readStream.format("meshmsg").options(**options).load()
+
+
+class SparkArrow(SparkPeer):
+    """Record batches that are ready: what Spark itself takes."""
+
+    name = "arrow-spark"
+
+    @contextmanager
+    def frame(self, task: Task) -> Iterator[Any]:
+        """Nothing is to be prepared."""
+        options = {"count": task.count, "size": task.size, "tasks": TASKS}
+        yield begun().read.format("bench_arrow").options(**options).load()
 
 
 class SparkPyzmq(SparkPeer):
@@ -174,19 +215,26 @@ class SparkParquet(SparkPeer):
         """Write files as many as there are tasks."""
         folder = str(Path(task.folder) / f"spark-{task.size}-{task.count}.parquet")
         if not Path(folder).exists():
-            import pyarrow as pa
-            from pyarrow import parquet
-
-            Path(folder).mkdir()
-            column = pa.array([task.body()] * (task.count // TASKS), pa.binary())
-            for index in range(TASKS):
-                parquet.write_table(
-                    pa.table({"value": column}),
-                    f"{folder}/{index}.parquet",
-                    compression="none",
-                    use_dictionary=False,
-                )
+            _write_parquet(Path(folder), task)
         yield begun().read.parquet(folder)
+
+
+def _write_parquet(folder: Path, task: Task) -> None:
+    """Files for all tasks, in groups of rows as large as Spark writes them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder.mkdir()
+    most = ROW_GROUP_BYTES // task.size
+    column = pa.array([task.body()] * min(most, task.count // TASKS), pa.binary())
+    table = pa.table({"value": column})
+    for index in range(TASKS):
+        path = folder / f"{index}.parquet"
+        with parquet.ParquetWriter(
+            path, table.schema, compression="none", use_dictionary=False
+        ) as writer:
+            for done in range(0, task.count // TASKS, most):
+                writer.write_table(table.slice(0, min(most, task.count // TASKS - done)))
 
 
 class SparkSocket(SparkPeer):

@@ -72,7 +72,7 @@ void mmi_feed_add(mm_feed *f, uint64_t due_us, uint64_t seq);
 bool mmi_feed_take(mm_feed *f, uint64_t now_us, uint64_t *seq);   /* one whose time has come */
 size_t mmi_feed_take_below(mm_feed *f, uint64_t seq, uint64_t *seqs, size_t most);   /* whatever their times */
 /* api/feed_fates.c.  told: as mmi_source has it. */
-void mmi_feed_told(void *arg, uint64_t number, int outcome);
+void mmi_feed_told(void *arg, uint64_t first, uint64_t count, int outcome);
 uint64_t mmi_feed_unkept(mm_feed *f);   /* messages that a full spool did not keep (drop_newest) */
 /* With feed->lock: it does not go on; the first reason counts. */
 void mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last);

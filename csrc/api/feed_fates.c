@@ -53,35 +53,46 @@ mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last)
     }
 }
 
+/* The socket gave them up, or there was no memory to note them: they are sent again. */
+static void
+feed_again(mm_feed *f, uint64_t first, uint64_t count, int outcome)
+{
+    uint64_t due = outcome == MM_RECEIPT_OPEN ? mmi_thread_wall_us(NULL) + FATES_LATER_US : 0;
+    for (uint64_t i = 0; i < count; i++) {
+        mmi_feed_add(f, due, first + i);
+    }
+}
+
+/* f->lock is held, and it is open. */
+static void
+feed_settle(mm_feed *f, uint64_t first, uint64_t count, int outcome)
+{
+    bool done = outcome != MM_RECEIPT_DROPPED && outcome != MM_RECEIPT_OPEN;
+    uint64_t last = first + count - 1;
+    int rc = done ? mmi_spool_shared_cursor_done(f->shared, f->cursor, first, last) : MM_EAGAIN;
+    if (rc == MM_OK) {
+        *feed_counter(f, outcome) += count;
+    } else if (rc == MM_EIO) { /* the cursor cannot be saved: to send it again would not help */
+        mmi_feed_fail(f, rc, first, last);
+    } else {
+        feed_again(f, first, count, outcome);
+    }
+    if (rc == MM_OK && outcome != MM_RECEIPT_ACKED) {
+        feed_note_odd(f, first, last, outcome);
+    }
+    if (rc != MM_OK || f->blocked) {
+        mmi_spool_shared_wake(f->shared);
+    }
+}
+
 void
-mmi_feed_told(void *arg, uint64_t number, int outcome)
+mmi_feed_told(void *arg, uint64_t first, uint64_t count, int outcome)
 {
     mm_feed *f = arg;
     pthread_mutex_lock(&f->lock);
-    f->in_flight--;
-    mmi_spool_shared *shared = f->shared;
-    bool wakes = f->blocked;
-    if (shared != NULL) {
-        bool done = outcome != MM_RECEIPT_DROPPED && outcome != MM_RECEIPT_OPEN;
-        int rc = done ? mmi_spool_shared_cursor_done(shared, f->cursor, number, number) : MM_EAGAIN;
-        if (rc == MM_OK) {
-            ++*feed_counter(f, outcome);
-        } else if (rc == MM_EIO) { /* the cursor cannot be saved: to send it again would not help */
-            mmi_feed_fail(f, rc, number, number);
-            wakes = true;
-        } else {
-            /* The socket gave it up, or there was no memory to note it. */
-            uint64_t due =
-                outcome == MM_RECEIPT_OPEN ? mmi_thread_wall_us(NULL) + FATES_LATER_US : 0;
-            mmi_feed_add(f, due, number);
-            wakes = true;
-        }
-        if (rc == MM_OK && outcome != MM_RECEIPT_ACKED) {
-            feed_note_odd(f, number, number, outcome);
-        }
-        if (wakes) {
-            mmi_spool_shared_wake(shared);
-        }
+    f->in_flight -= count;
+    if (f->shared != NULL) {
+        feed_settle(f, first, count, outcome);
     }
     pthread_mutex_unlock(&f->lock);
 }

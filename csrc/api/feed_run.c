@@ -6,10 +6,10 @@
  * Not here: what becomes of a message (api/feed_fates.c).  Law: no lock is held while the disk
  * works; the engine's is let go of while the socket has no room.
  */
-#include "api/feed.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "api/feed_form.h"
 
 #include "base/octets.h"
 #include "queue/drop.h"
@@ -22,14 +22,7 @@ static const uint64_t FEED_LOOK_NS =
 static const uint64_t FEED_RETRY_NS = 10000000; /* until what found no memory is tried again */
 static const uint64_t FEED_NS_PER_US = 1000;
 
-/* Messages that were read. */
-typedef struct feed_run {
-    mmi_msg *messages[FEED_RUN];
-    uint64_t seqs[FEED_RUN];
-    size_t count, sent;
-} feed_run;
-
-/* The same, as they are in the spool: the reader has their octets. */
+/* Messages that were read, as they are in the spool: the reader has their octets. */
 typedef struct feed_read {
     mmi_spool_record records[FEED_RUN];
     uint64_t seqs[FEED_RUN];
@@ -105,7 +98,7 @@ run_expires(mmi_socket *s, mmi_msg *m)
 
 /* One that cannot be sent with such a socket at all. */
 static void
-run_refused(mm_feed *f, mmi_socket *s, feed_run *run, mmi_drop_why why)
+run_refused(mm_feed *f, mmi_socket *s, mmi_feed_form *run, mmi_drop_why why)
 {
     uint64_t seq = run->seqs[run->sent];
     pthread_mutex_lock(&f->lock);
@@ -114,20 +107,35 @@ run_refused(mm_feed *f, mmi_socket *s, feed_run *run, mmi_drop_why why)
     pthread_mutex_unlock(&f->lock);
     mmi_feed_bury(f, s, seq, seq);
     mmi_drop_count(&s->host, why, 0, 1);
-    mmi_msg_unref(run->messages[run->sent]);
+    mmi_msg_unref(run->entries[run->sent]);
     mmi_finish_look(s);
     mmi_socket_note(s, MM_DRAINED);
 }
 
-/* One more is sent, or cannot be.  MM_OK: go on; MM_EAGAIN: it waited; MM_ECLOSED. */
+/* One message of its own.  As mmi_api_feed_locked. */
 static int
-run_send_one(mm_feed *f, mmi_socket *s, feed_run *run)
+run_send_message(mmi_socket *s, mmi_msg *m)
 {
-    mmi_api_wait never = mmi_api_wait_of(0, 0), slice = mmi_api_wait_of(FEED_SLICE_MS, 0);
-    mmi_msg *m = run->messages[run->sent];
+    mmi_api_wait never = mmi_api_wait_of(0, 0);
     uint32_t levels = s->opts.priorities > 1 ? s->opts.priorities : 1;
     m->priority = m->priority < levels ? m->priority : (uint8_t)(levels - 1);
-    int rc = run_expires(s, m) ? MM_OK : mmi_api_feed_locked(s, m, &never);
+    return run_expires(s, m) ? MM_OK : mmi_api_feed_locked(s, m, &never);
+}
+
+/* One more entry is sent, or cannot be.  MM_OK: go on; MM_EAGAIN: it waited; MM_ECLOSED. */
+static int
+run_send_one(mm_feed *f, mmi_socket *s, mmi_feed_form *run)
+{
+    mmi_api_wait slice = mmi_api_wait_of(FEED_SLICE_MS, 0);
+    bool segment = run->entries[run->sent]->kind == MMI_MSG_SEGMENT_OUT;
+    int rc =
+        segment ? mmi_feed_form_send_segment(run, s) : run_send_message(s, run->entries[run->sent]);
+    if (segment && rc == MM_ENOTSUP) {
+        rc = mmi_feed_form_open(run);
+        if (rc == MM_OK) {
+            return rc;
+        }
+    }
     if (rc == MM_EMSGSIZE || rc == MM_ENOTSUP || rc == MM_EINVAL) {
         run_refused(f, s, run, rc == MM_EMSGSIZE ? MMI_DROP_TOO_LARGE : MMI_DROP_UNENCODABLE);
         rc = MM_OK;
@@ -207,7 +215,7 @@ run_look_unkept(mm_feed *f)
 
 /* All of them, in their order; fewer when it is to stop.  false: the socket is gone. */
 static bool
-run_send(mm_feed *f, feed_run *run)
+run_send(mm_feed *f, mmi_feed_form *run)
 {
     while (run->sent < run->count && !run_stops(f)) {
         mmi_socket *s;
@@ -231,13 +239,16 @@ run_send(mm_feed *f, feed_run *run)
 
 /* What was not sent goes again, or with the next life. */
 static void
-run_end(mm_feed *f, feed_run *run)
+run_end(mm_feed *f, mmi_feed_form *run)
 {
     pthread_mutex_lock(&f->lock);
     for (size_t i = run->sent; i < run->count; i++) {
-        f->in_flight--;
-        mmi_feed_add(f, 0, run->seqs[i]);
-        mmi_msg_unref(run->messages[i]);
+        mmi_msg *m = run->entries[i];
+        f->in_flight -= m->count;
+        for (uint32_t k = 0; k < m->count; k++) {
+            mmi_feed_add(f, 0, run->seqs[i] + k);
+        }
+        mmi_msg_unref(m);
     }
     pthread_mutex_unlock(&f->lock);
 }
@@ -253,23 +264,7 @@ run_life(const mm_feed *f, uint32_t epoch)
     return mmi_route_hash(name, sizeof name);
 }
 
-/* A message that is to be sent now joins the run; there is room.  MM_ENOMEM.  It is not in flight
- * before run_aside. */
-static int
-run_join(feed_run *run, const mmi_spool_record *r, uint64_t seq, uint64_t life)
-{
-    mmi_msg *m = mmi_spool_message(r, seq, life);
-    if (m == NULL) {
-        return MM_ENOMEM;
-    }
-    m->key = seq;
-    m->origin.attempt = 1;
-    run->messages[run->count] = m;
-    run->seqs[run->count++] = seq;
-    return MM_OK;
-}
-
-/* So many joined the run, and these wait. */
+/* So many joined the run, and are in flight from now on; and these wait. */
 static void
 run_aside(mm_feed *f, size_t joined, const feed_later *waits, size_t count)
 {
@@ -341,12 +336,16 @@ run_begin(mm_feed *f)
 /* What was read and is not done joins the run, or waits.  MM_ENOMEM: there was none for one, and it
  * waits with what is behind it. */
 static int
-run_sort(mm_feed *f, feed_run *run, const feed_read *read, uint64_t now_us)
+run_sort(mm_feed *f, mmi_feed_form *run, const feed_read *read, uint64_t now_us)
 {
     feed_later waits[FEED_RUN];
-    size_t count = 0, before = run->count;
-    uint64_t life = run_life(f, f->reader.scan.batch.epoch);
+    size_t count = 0, before = run->messages;
+    uint64_t life = run_life(f, f->reader.scan.batch.epoch), bytes = 0;
     int rc = MM_OK;
+    for (size_t i = 0; i < read->count; i++) {
+        bytes += read->done[i] ? 0 : read->records[i].size;
+    }
+    mmi_feed_form_shape(run, f, bytes, read->count);
     for (size_t i = 0; i < read->count; i++) {
         const mmi_spool_record *r = &read->records[i];
         uint64_t seq = read->seqs[i];
@@ -354,19 +353,19 @@ run_sort(mm_feed *f, feed_run *run, const feed_read *read, uint64_t now_us)
         if (read->done[i]) {
             continue;
         }
-        rc = rc == MM_OK && !later ? run_join(run, r, seq, life) : rc;
+        rc = rc == MM_OK && !later ? mmi_feed_form_join(run, r, seq, life) : rc;
         if (rc != MM_OK || later) {
             waits[count++] = (feed_later){ .due_us = later ? r->due_us : 0, .seq = seq };
         }
     }
-    run_aside(f, run->count - before, waits, count);
+    run_aside(f, run->messages - before, waits, count);
     return rc;
 }
 
 /* The next messages in their order.  1: go on; 0: there are none for now; MM_EAGAIN: too many
  * wait; MM_ENOMEM; or it failed. */
 static int
-run_read(mm_feed *f, feed_run *run, uint64_t now_us)
+run_read(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
 {
     mmi_spool_reader *r = &f->reader;
     feed_read read;
@@ -393,7 +392,7 @@ run_read(mm_feed *f, feed_run *run, uint64_t now_us)
 /* One that is to be sent now, wherever it is.  MM_OK: it joined the run, or is gone, which was
  * told; MM_ENOMEM. */
 static int
-run_find(mm_feed *f, feed_run *run, uint64_t seq)
+run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq)
 {
     mmi_spool_reader *r = &f->seeker;
     mmi_spool_record record;
@@ -402,7 +401,7 @@ run_find(mm_feed *f, feed_run *run, uint64_t seq)
     int rc = run_load(f, r);
     rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
     if (rc == 1 && found == seq) {
-        return run_join(run, &record, seq, run_life(f, r->scan.batch.epoch));
+        return mmi_feed_form_join(run, &record, seq, run_life(f, r->scan.batch.epoch));
     }
     if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);
@@ -413,15 +412,15 @@ run_find(mm_feed *f, feed_run *run, uint64_t seq)
 /* Those that are to be sent again, or whose time has come, as many as the run has room for.  1:
  * some were looked at; 0: there are none; MM_ENOMEM. */
 static int
-run_seek(mm_feed *f, feed_run *run, uint64_t now_us)
+run_seek(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
 {
     uint64_t seqs[FEED_RUN];
     bool done[FEED_RUN];
     feed_later waits[FEED_RUN];
-    size_t count = 0, at = 0, waiting = 0, before = run->count;
+    size_t count = 0, at = 0, waiting = 0, before = run->messages;
     int rc = MM_OK;
     pthread_mutex_lock(&f->lock);
-    while (run->count + count < FEED_RUN && mmi_feed_take(f, now_us, &seqs[count])) {
+    while (run->messages + count < FEED_RUN && mmi_feed_take(f, now_us, &seqs[count])) {
         count++;
     }
     pthread_mutex_unlock(&f->lock);
@@ -439,7 +438,7 @@ run_seek(mm_feed *f, feed_run *run, uint64_t now_us)
     for (; at < count; at++) {
         waits[waiting++] = (feed_later){ .seq = seqs[at] };
     }
-    run_aside(f, run->count - before, waits, waiting);
+    run_aside(f, run->messages - before, waits, waiting);
     return rc != MM_OK ? rc : count > 0;
 }
 
@@ -467,7 +466,9 @@ mmi_feed_run(void *arg)
 {
     mm_feed *f = arg;
     for (;;) {
-        feed_run run = { .count = 0 };
+        mmi_feed_form run;
+        run.count = run.sent = run.messages = 0;
+        run.shape.framing = NULL;
         uint64_t wakes = mmi_spool_shared_wakes(f->shared), now_us = mmi_thread_wall_us(NULL);
         if (run_stops(f)) {
             break;

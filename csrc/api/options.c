@@ -57,6 +57,13 @@ mm_role_facts(int role)
            (ops->subscription != NULL ? MM_ROLE_PUBLISHES : 0);
 }
 
+int
+mm_roles_fit(int one, int other)
+{
+    const mmi_proto_ops *a = mmi_proto_find(one), *b = mmi_proto_find(other);
+    return a != NULL && b != NULL && mmi_roles_fit(&a->is, &b->is);
+}
+
 _Static_assert((int)MM_PREFETCH_MAX == (int)MMI_UNACKED_MAX, "as many as an ACK can tell of");
 
 /* Of what a PUSH is asked for beyond sending. */

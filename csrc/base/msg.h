@@ -28,7 +28,7 @@ typedef enum mmi_msg_kind { MMI_MSG_ONE, MMI_MSG_SEGMENT_OUT, MMI_MSG_SEGMENT_IN
 
 /* Where a message was first, of one whose receivers acknowledge: which connection of its sender, and
  * which number it had there.  attempt: how often it was handed to somebody, this time included; 0:
- * this is where it is first. */
+ * this is where it is first.  Of a received segment: its message at 0, the others follow. */
 typedef struct mmi_origin {
     uint64_t epoch, number;
     uint32_t attempt;
@@ -45,7 +45,8 @@ typedef struct mm_msg {
     uint32_t owner_count;
     uint64_t pipe_id;          /* received: from whom.  to be sent: to whom, or 0   */
     mmi_known *known;          /* received: whom its peer is known as, or NULL      */
-    uint64_t key;              /* REQ: the request id                               */
+    uint64_t key;              /* REQ: the request id; of what a source has its number there (queue/source.h),
+                                  of a segment to be sent that of its first: the others follow. 0: none */
     uint64_t number;           /* received and counted: on its connection, from 1; of a segment, that of
                                   the message at 0.  0: not counted */
     mmi_origin origin;

@@ -288,6 +288,7 @@ mmi_ring_shrank(mmi_ring *r, mmi_msg *segment, uint32_t count, size_t cost)
 {
     segment->count -= count;
     segment->cost -= cost;
+    segment->key += segment->key > 0 ? count : 0;
     r->count -= count;
     r->bytes -= cost;
 }

@@ -89,6 +89,7 @@ mmi_segment_out_split(mmi_segment_out *segment, size_t at, uint32_t count, size_
         segment->used = segment->cap = at;   /* nothing is ever appended behind what was copied */
         segment->msg.count -= count;
         segment->msg.cost -= cost;
+        rest->msg.key = segment->msg.key > 0 ? segment->msg.key + segment->msg.count : 0;
     }
     return rest;
 }
@@ -251,6 +252,7 @@ mmi_segment_in_copy(const mmi_segment_in *segment, uint32_t i)
         mmi_msg_from(m, segment->msg.pipe_id, segment->msg.known);
         m->number = segment->msg.number > 0 ? segment->msg.number + i : 0;
         m->origin = segment->msg.origin;
+        m->origin.number += m->origin.attempt > 0 ? i : 0;
     }
     return m;
 }

@@ -73,6 +73,19 @@ mmi_segment_out *mmi_segment_out_view(mmi_segment_out *owner, size_t at) MMI_WAR
  * mmi_msg_unref; then of octets of that owner. */
 mmi_segment_out *mmi_segment_out_view_of_nothing(void) MMI_WARN_UNUSED;
 void mmi_segment_out_view_begin(mmi_segment_out *view, mmi_segment_out *owner, size_t at);
+/* Do the numbers of a segment go on with those of the other (mmi_msg.key)?  Likewise if neither has any. */
+static inline bool
+mmi_segment_out_follows(const mmi_msg *before, const mmi_msg *m)
+{
+    return before->key == 0 ? m->key == 0 : m->key == before->key + before->count;
+}
+/* That message, taken out of a segment by itself, is its i-th: it has the number of that. */
+static inline void
+mmi_segment_out_gave(const mmi_segment_out *segment, uint64_t i, mmi_msg *m)
+{
+    m->key = segment->msg.key > 0 ? segment->msg.key + i : 0;
+    m->alone |= m->key > 0;
+}
 /* The view now reaches to an octet of its owner; what it holds more is for its queue to count. */
 static inline void
 mmi_segment_out_follow(mmi_segment_out *view, size_t end)

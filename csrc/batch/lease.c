@@ -38,7 +38,7 @@ lease_from(const mmi_msg *m, uint32_t i)
     return (mm_lease){ .peer = m->pipe_id,
                        .number = m->number + i,
                        .epoch = m->origin.epoch,
-                       .seq = m->origin.number,
+                       .seq = m->origin.number + (m->origin.attempt > 0 ? i : 0),
                        .attempt = m->origin.attempt };
 }
 
@@ -48,7 +48,7 @@ lease_at(mm_lease first, uint32_t i)
 {
     if (first.number > 0) {
         first.number += i;
-        first.seq = first.attempt == 0 ? first.number : first.seq;
+        first.seq = first.attempt == 0 ? first.number : first.seq + i;
         first.attempt = first.attempt == 0 ? 1 : first.attempt;
     }
     return first;

@@ -141,28 +141,19 @@ way_send_frames(const way *w, const mmi_question *q)
     return rc;
 }
 
-/* reply(bytes or frames) -> bool: was it sent, or is whoever asked gone; None: that is neither; or
- * a code: nothing was sent, MM_ESTATE: as it was answered before */
+/* Sends an answer, if there was none: as reply. */
 static PyObject *
-way_reply(PyObject *self, PyObject *data)
+way_answer(way *w, const mmi_question *q)
 {
-    way *w = (way *)self;
-    mmi_question q;
-    if (!PyBytes_Check(data) && !PyTuple_Check(data)) {
-        return mmi_py_none();
-    }
-    if (!mmi_py_question(data, &q)) {
-        return NULL;
-    }
     if (atomic_flag_test_and_set(&w->answered)) {
         return PyLong_FromLong(MM_ESTATE);
     }
-    w->sizes[w->count] = q.size;
+    w->sizes[w->count] = q->size;
     int rc;
     Py_BEGIN_ALLOW_THREADS rc =
-        q.count == 1 && q.note_size == 0
-            ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count, q.data)
-            : way_send_frames(w, &q);
+        q->count == 1 && q->note_size == 0
+            ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count, q->data)
+            : way_send_frames(w, q);
     Py_END_ALLOW_THREADS if (rc == MM_OK || rc == MM_EHOSTUNREACH)
     { /* gone, or its queue is full: counted */
         Py_CLEAR(w->owner); /* who keeps the request does not keep the socket */
@@ -170,6 +161,34 @@ way_reply(PyObject *self, PyObject *data)
     }
     atomic_flag_clear(&w->answered);
     return PyLong_FromLong(rc);
+}
+
+/* reply(bytes or frames) -> bool: was it sent, or is whoever asked gone; None: that is neither; or
+ * a code: nothing was sent, MM_ESTATE: as it was answered before */
+static PyObject *
+way_reply(PyObject *self, PyObject *data)
+{
+    mmi_question q;
+    if (!PyBytes_Check(data) && !PyTuple_Check(data)) {
+        return mmi_py_none();
+    }
+    return mmi_py_question(data, &q) ? way_answer((way *)self, &q) : NULL;
+}
+
+/* reply_first(bytes, count) -> as reply: so many octets of them, from the first on */
+static PyObject *
+way_reply_first(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    mmi_question q;
+    if (count != 2 || !PyBytes_Check(args[0])) {
+        return mmi_py_arguments("(bytes, how many of them)");
+    }
+    size_t first = PyLong_AsSize_t(args[1]);
+    if (PyErr_Occurred() != NULL || !mmi_py_question(args[0], &q)) {
+        return NULL;
+    }
+    q.size = first < q.size ? first : q.size;
+    return way_answer((way *)self, &q);
 }
 
 /* refuse(reason: bytes) -> bool: is the refusal on its way; False: nothing was sent, and it may
@@ -245,6 +264,7 @@ way_dealloc(PyObject *self)
 
 static PyMethodDef way_methods[] = {
     { "reply", way_reply, METH_O, NULL },
+    { "reply_first", (PyCFunction)(void (*)(void))way_reply_first, METH_FASTCALL, NULL },
     { "refuse", way_refuse, METH_O, NULL },
     { "about", way_about, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },

@@ -52,9 +52,10 @@ blocks_fill(blocks *b, uint8_t *to, size_t room)
 }
 
 /* spool_blocks(reader's address, its next number, last number, most octets, head, at)
- * -> (code, bytes or None, next number, goes_on): whole batches with numbers from the next to the
- * last, one at least, behind that head, which has the next number in its 8 octets from `at` on;
- * code is 1, or why there is none */
+ * -> (code, bytes or None, how many of them, next number, goes_on): whole batches with numbers from
+ * the next to the last, one at least, behind that head, which has the next number in its 8 octets
+ * from `at` on; bytes are as many as there may be: the limited API cuts none in place.  code is 1,
+ * or why there is none */
 PyObject *
 mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -79,7 +80,7 @@ mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_BEGIN_ALLOW_THREADS rc = blocks_load(&b);
     Py_END_ALLOW_THREADS if (rc != 1)
     {
-        return Py_BuildValue("(iOKK)", rc, Py_None, (unsigned long long)b.next,
+        return Py_BuildValue("(iOiKK)", rc, Py_None, 0, (unsigned long long)b.next,
                              (unsigned long long)b.goes_on);
     }
     size_t first = sizeof b.block.head + (size_t)b.block.body_size;
@@ -92,14 +93,6 @@ mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
     Py_BEGIN_ALLOW_THREADS done = blocks_fill(&b, to + front, most);
     Py_END_ALLOW_THREADS memcpy(to, head, (size_t)front);
     mmi_le64_put(to + at, b.next);
-    if (done < most) { /* the limited API cuts none in place */
-        PyObject *cut = PyBytes_FromStringAndSize((const char *)to, front + (Py_ssize_t)done);
-        Py_DECREF(made);
-        made = cut;
-        if (cut == NULL) {
-            return NULL;
-        }
-    }
-    return Py_BuildValue("(iNKK)", rc, made, (unsigned long long)b.next,
+    return Py_BuildValue("(iNnKK)", rc, made, front + (Py_ssize_t)done, (unsigned long long)b.next,
                          (unsigned long long)b.goes_on);
 }

@@ -120,6 +120,7 @@ enum mm_role_fact {
     MM_ROLE_PUBLISHES = 32
 };
 int mm_role_facts(int role);           /* 0: no such role */
+int mm_roles_fit(int one, int other);  /* 1: they can talk to each other; 0: not, or there is no such role */
 int mm_send_waits(mm_handle socket);   /* a send that got MM_EAGAIN: 1: is to wait; 0: not (overflow, no_peer) */
 /* Up to MM_PARTS_MAX frames, without entering the kernel or waiting for a lock: *more is then 0, or MM_MORE_SETTLE:
  * queued, mm_settle has the rest, or MM_MORE_SEND: nothing was done, as it takes mm_send_frames. */

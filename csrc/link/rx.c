@@ -173,8 +173,11 @@ mmi_link_segment(mmi_link *link, mmi_segment_in *segment)
     }
     mmi_msg_from(&segment->msg, link->pipe.id, link->pipe.known);
     if (link->pipe.acks != NULL) {
+        mmi_origin own = segment->msg.origin; /* each of its messages has an AGAIN */
         segment->msg.number = mmi_acks_came(link->pipe.acks, count);
-        segment->msg.origin = rx_origin(link);
+        segment->msg.origin = own.attempt > 0 ? own : rx_origin(link);
+    } else {
+        segment->msg.origin = (mmi_origin){ .attempt = 0 };
     }
     mmi_replay_number(link, &segment->msg, count);
     link->parsed += count;
@@ -207,7 +210,7 @@ mmi_link_room(const mmi_link *link)
 {
     const mmi_ring *in = &link->pipe.inbox;
     mmi_reader_room room = { .messages = 0, .cost = 0 };
-    /* What AGAIN or META is of comes by itself. */
+    /* What an AGAIN or META that was read is of comes by itself. */
     bool segments =
         link->socket->ops->take != NULL && link->again.attempt == 0 && link->meta == NULL;
     if (segments && in->count < in->count_max && in->bytes < in->bytes_max) {

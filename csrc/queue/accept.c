@@ -234,6 +234,48 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
     return rc == MM_EAGAIN ? accept_overflow(back, m) : rc;
 }
 
+/* Whether its segments may go to the only peer, as that acknowledges. */
+static bool
+accept_segments(const mmi_back *back, const mmi_framing *f)
+{
+    const mm_socket_opts *o = back->host->opts;
+    const mmi_list *open = &back->lb.open, *full = &back->lb.full;
+    if (back->lb.pipe_count != 1 || back->route != NULL || o->priorities > 1 ||
+        o->overflow == MM_OVERFLOW_DROP_OLDEST) {
+        return false;
+    }
+    const mmi_list *node = !mmi_list_empty(open) ? open->next : full->next;
+    bool there = !mmi_list_empty(open) || !mmi_list_empty(full);
+    return there && MMI_CONTAINER_OF(node, mmi_lb_node, node)->pipe->framing == f;
+}
+
+const mmi_framing *
+mmi_back_segments(const mmi_back *back)
+{
+    const mmi_framing *f = back->framing;
+    return f != NULL && accept_segments(back, f) ? f : NULL;
+}
+
+int
+mmi_back_send_segment(mmi_back *back, mmi_segment_out *segment)
+{
+    mmi_ring *kept = &back->kept.at[0];
+    const mm_socket_opts *o = back->host->opts;
+    if (!accept_segments(back, segment->framing)) {
+        return MM_ENOTSUP;
+    }
+    if (accept_choked(back)) {
+        return MM_EAGAIN;
+    }
+    bool fits = kept->count == 0 || (kept->count + segment->msg.count <= o->send_queue_messages &&
+                                     kept->bytes + segment->msg.cost <= o->send_queue_bytes);
+    int rc = fits ? mmi_ring_push(kept, &segment->msg) : MM_EAGAIN;
+    if (rc == MM_OK) {
+        mmi_back_go_on(back);
+    }
+    return rc;
+}
+
 mmi_pipe *
 mmi_back_sole(const mmi_back *back)
 {

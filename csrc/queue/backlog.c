@@ -139,6 +139,7 @@ back_flush_segment(mmi_back *back, mmi_ring *from, mmi_segment_out *segment)
     if (m == NULL) {
         return back->lb.pipe_count > 0 ? MM_ENOMEM : MM_EAGAIN;
     }
+    mmi_segment_out_gave(segment, 0, m);
     mmi_origin *first = &segment->msg.origin; /* where its first message was, if anywhere */
     m->origin = m->origin.attempt == 0 ? *first : m->origin;
     int rc = mmi_lb_next(&back->lb, m, &p);
@@ -188,8 +189,8 @@ back_send_kept(mmi_back *back, int of_lanes)
 }
 
 /* And what waits in lanes. */
-static void
-back_go_on(mmi_back *back)
+void
+mmi_back_go_on(mmi_back *back)
 {
     back_send_kept(back, back->route != NULL ? mmi_route_flush(back->route) : MM_OK);
 }
@@ -227,7 +228,7 @@ mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
     }
     back->framing = pipe->unacked != NULL ? pipe->framing : back->framing;
     back->host->alone = false;
-    back_go_on(back); /* what does not go now goes at the next out or send */
+    mmi_back_go_on(back); /* what does not go now goes at the next out or send */
 }
 
 /* What somebody had goes out before anything else; where messages have lanes, behind what waits in
@@ -294,7 +295,7 @@ mmi_back_due(mmi_back *back, uint64_t now_ns)
             mmi_back_drop(back, MMI_DROP_MEMORY, NULL, m);
         }
     }
-    back_go_on(back);
+    mmi_back_go_on(back);
     return mmi_delayed_next(&back->delayed);
 }
 
@@ -339,7 +340,7 @@ mmi_back_pass_on(mmi_back *back, mmi_pipe *p)
 {
     if (back->route == NULL && mmi_lb_late(&back->lb, p)) {
         back_hand_on(back, p); /* behind it goes what it had, which is put in front of it */
-        back_go_on(back);
+        mmi_back_go_on(back);
     }
 }
 
@@ -349,7 +350,7 @@ mmi_back_hand_over(mmi_back *back, mmi_lane *lane)
     back_hand_on(back, lane->lb.pipe);
     back_end_lane(back, lane);
     lane->lb.held = false;
-    back_go_on(back);
+    mmi_back_go_on(back);
 }
 
 /* It takes no turns any more, and what was not begun of it is for others. */
@@ -372,7 +373,7 @@ void
 mmi_back_stop(mmi_back *back, mmi_lb_node *node)
 {
     back_leave(back, node);
-    back_go_on(back);
+    mmi_back_go_on(back);
 }
 
 /* What a peer that is gone did not acknowledge is for the others. */
@@ -397,7 +398,7 @@ void
 mmi_back_again(mmi_back *back, mmi_msg *m)
 {
     back_keep(back, m);
-    back_go_on(back);
+    mmi_back_go_on(back);
 }
 
 void
@@ -420,7 +421,7 @@ mmi_back_rm(mmi_back *back, mmi_lb_node *node)
     if (again && !lanes) {
         back_take_back(back, p->unacked);
     }
-    back_go_on(back);
+    mmi_back_go_on(back);
 }
 
 /* Its own messages and those without a key take turns to have the room first. */

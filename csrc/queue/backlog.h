@@ -71,6 +71,11 @@ uint64_t mmi_back_due(mmi_back *back, uint64_t now_ns);
  * m; MM_EAGAIN, MM_EINVAL (no frames), MM_ESTATE (it is finished), MM_ENOTSUP (no peer's wire has
  * words for it), MM_ENOMEM. */
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
+/* How messages may be encoded that are sent many at once; NULL: each is to go by itself. */
+const mmi_framing *mmi_back_segments(const mmi_back *back);
+/* Sends a segment of a source.  MM_OK: took it; MM_EAGAIN; MM_ENOTSUP: its messages are to go by themselves;
+ * MM_ENOMEM. */
+int mmi_back_send_segment(mmi_back *back, mmi_segment_out *segment) MMI_WARN_UNUSED;
 mmi_pipe *mmi_back_sole(const mmi_back *back); /* see mmi_proto_ops */
 void mmi_back_tell_later(const mmi_back *back, mm_later *out);   /* what waits to go later, and its limits */
 bool mmi_back_ready(const mmi_back *back);   /* would a send not wait */
@@ -119,6 +124,8 @@ int mmi_back_queue(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 /* Sends what is kept, but for what was for a peer of another wire and has no words in that of those
  * who are left. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
 int mmi_back_flush(mmi_back *back);
+/* Sends what is kept, and what waits in lanes; what found no memory is tried again. */
+void mmi_back_go_on(mmi_back *back);
 /* It is for later (due_ns).  MM_OK: took it; MM_ENOMEM. */
 int mmi_back_later(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 void mmi_back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);

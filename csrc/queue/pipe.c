@@ -16,14 +16,15 @@ enum {
 };
 
 /* A segment at the end of a queue with room for size octets of that framing: the last one, unless
- * it says of its messages where they were first; or a new one.  NULL: no memory. */
+ * it says of its messages where they were first, or which numbers they have; or a new one.  NULL:
+ * no memory. */
 static mmi_segment_out *
 queue_open_segment(mmi_ring *r, const mmi_framing *f, size_t size)
 {
     if (r->slot_count > 0) {
         mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(r, r->slot_count - 1));
         if (last != NULL && last->cap - last->used >= size && last->framing == f &&
-            last->msg.origin.attempt == 0) {
+            last->msg.origin.attempt == 0 && last->msg.key == 0) {
             return last;
         }
     }
@@ -73,7 +74,8 @@ pipe_append(mmi_pipe *p, mmi_segment_out *segment)
     }
     mmi_segment_out *last = mmi_segment_out_of(mmi_ring_at(out, out->slot_count - 1));
     if (last == NULL || last->framing != segment->framing ||
-        last->cap - last->used < segment->used) {
+        last->cap - last->used < segment->used ||
+        !mmi_segment_out_follows(&last->msg, &segment->msg)) {
         return false;
     }
     memcpy(last->data + last->used, segment->data, segment->used);
@@ -138,18 +140,19 @@ pipe_fitting(const mmi_pipe *p, mmi_segment_out *segment)
 static mmi_segment_out *
 pipe_take_part(const mmi_pipe_part *part)
 {
-    mmi_segment_out *segment = part->segment;
+    mmi_segment_out *segment = part->segment, *own;
     size_t end = part->at + part->size;
     if (part->size < (size_t)PIPE_PART_VIEW_MIN) {
-        return mmi_segment_out_copy(segment, part->at, end, part->count, part->cost);
+        own = mmi_segment_out_copy(segment, part->at, end, part->count, part->cost);
+    } else if ((own = mmi_segment_out_view(segment, part->at)) != NULL) {
+        mmi_segment_out_follow(own, end);
+        own->msg.count = part->count;
+        own->msg.cost = part->cost;
     }
-    mmi_segment_out *view = mmi_segment_out_view(segment, part->at);
-    if (view != NULL) {
-        mmi_segment_out_follow(view, end);
-        view->msg.count = part->count;
-        view->msg.cost = part->cost;
+    if (own != NULL) {
+        own->msg.key = segment->msg.key;
     }
-    return view;
+    return own;
 }
 
 int

@@ -149,16 +149,21 @@ mmi_receipts_tell_run(mmi_receipts *r, uint64_t first, uint64_t count, int outco
 }
 
 void
+mmi_receipts_settle_run(mmi_receipts *r, uint64_t first, uint64_t count, int outcome)
+{
+    r->source.told(r->source.arg, first, count, outcome);
+    if (outcome != MM_RECEIPT_DROPPED) {
+        mmi_receipts_tell_run(r, first, count, outcome);
+    }
+}
+
+void
 mmi_receipts_settle(mmi_receipts *r, mmi_msg *m, int outcome)
 {
-    const mmi_source *source = &r->source;
     uint64_t number = m->key;
-    if (source->arg != NULL && number != 0) {
+    if (r->source.arg != NULL && number != 0) {
         m->key = 0;
-        source->told(source->arg, number, outcome);
-        if (outcome != MM_RECEIPT_DROPPED) {
-            mmi_receipts_tell(r, number, outcome);
-        }
+        mmi_receipts_settle_run(r, number, m->count, outcome);
     } else if (number != 0 && receipts_place(r, number) != NULL) {
         m->key = 0;
         mmi_receipts_tell(r, number, outcome);

@@ -46,9 +46,11 @@ mmi_receipts_awaited(const mmi_receipts *r)
 {
     return r->open > 0 || r->source.arg != NULL;
 }
-/* That is what became of a message, an mm_receipt; one without a number is nobody's.  It has none
- * then.  What a source has is not dropped: its receipt stays open. */
+/* That is what became of a message, an mm_receipt, or of a segment that a source has; one without a number is
+ * nobody's.  It has none then.  What a source has is not dropped: its receipt stays open. */
 void mmi_receipts_settle(mmi_receipts *r, mmi_msg *m, int outcome);
+/* The same of count numbers of a source, which there is. */
+void mmi_receipts_settle_run(mmi_receipts *r, uint64_t first, uint64_t count, int outcome);
 /* Is the outcome of one known since the last call? */
 static inline bool
 mmi_receipts_news(mmi_receipts *r)

@@ -1,7 +1,8 @@
 /*
  * queue/unacked.c: see queue/unacked.h.
  * Law: nothing is forgotten: an entry leaves when all its messages are acknowledged, or is taken
- * back.
+ * back.  A message of a segment that a source has is settled as it is acknowledged, one that stands
+ * alone as it leaves.
  */
 #include "queue/unacked.h"
 
@@ -91,7 +92,8 @@ unacked_append(mmi_unacked *u, mmi_msg *m)
     size_t size = segment != NULL ? segment->used - segment->first : 0;
     if (segment == NULL || last == NULL || size > (size_t)UNACKED_APPEND_MAX ||
         last->cap - last->used < size || last->framing != segment->framing ||
-        m->origin.attempt > 0 || last->msg.origin.attempt > 0 || mmi_msg_shared(&last->msg)) {
+        m->origin.attempt > 0 || last->msg.origin.attempt > 0 ||
+        !mmi_segment_out_follows(&last->msg, m) || mmi_msg_shared(&last->msg)) {
         return false;
     }
     memcpy(last->data + last->used, segment->data + segment->first, size);
@@ -124,10 +126,17 @@ mmi_unacked_wrote_part(mmi_unacked *u, mmi_segment_out *segment, size_t at, size
     mmi_segment_out_follow(part, end);
     part->msg.count = count;
     part->msg.cost = cost;
+    part->msg.key = segment->msg.key > 0 ? segment->msg.key - count : 0; /* they left it before */
     mmi_unacked_wrote(u, &part->msg);
 }
 
-/* It is acknowledged. */
+static bool
+unacked_sourced(const mmi_unacked *u)
+{
+    return u->receipts != NULL && u->receipts->source.arg != NULL;
+}
+
+/* It stands alone, and is acknowledged. */
 static void
 unacked_settle(const mmi_unacked *u, mmi_msg *m)
 {
@@ -146,7 +155,9 @@ unacked_forget(mmi_unacked *u, uint64_t n)
         mmi_segment_out *segment = mmi_segment_out_of(m);
         if (segment == NULL || n >= m->count) {
             n -= m->count;
-            unacked_settle(u, m);
+            if (segment == NULL) {
+                unacked_settle(u, m);
+            }
             mmi_msg_unref(mmi_ring_pop(&u->sent));
             continue;
         }
@@ -198,6 +209,53 @@ unacked_done(mmi_unacked *u, uint64_t number)
     }
 }
 
+/* Of an entry whose first message is number `first`: those from `from` to before `to` that were not
+ * acknowledged before are now. */
+static void
+unacked_tell_entry(const mmi_unacked *u, const mmi_msg *m, uint64_t first, uint64_t from,
+                   uint64_t to)
+{
+    bool any = u->acked.top > u->acked.floor; /* above it are some that were */
+    uint64_t end;
+    for (uint64_t n = from; n < to; n = end) {
+        bool told = any && mmi_marks_has(&u->acked, n);
+        for (end = any ? n + 1 : to; end < to && mmi_marks_has(&u->acked, end) == told; end++) {
+        }
+        if (!told) {
+            mmi_receipts_settle_run(u->receipts, m->key + (n - first), end - n, MM_RECEIPT_ACKED);
+        }
+    }
+}
+
+/* Up to that number all are acknowledged: those of segments that a source has are settled. */
+static void
+unacked_tell_to(const mmi_unacked *u, uint64_t floor)
+{
+    uint64_t first = u->first;
+    for (uint32_t i = 0; unacked_sourced(u) && first <= floor; i++) {
+        const mmi_msg *m = mmi_ring_at(&u->sent, i);
+        uint64_t end = first + m->count;
+        if (m->kind == MMI_MSG_SEGMENT_OUT && m->key > 0) {
+            unacked_tell_entry(u, m, first, first, end <= floor ? end : floor + 1);
+        }
+        first = end;
+    }
+}
+
+/* The same of one number. */
+static void
+unacked_tell_one(const mmi_unacked *u, uint64_t number)
+{
+    if (!unacked_sourced(u) || mmi_marks_has(&u->acked, number)) {
+        return;
+    }
+    uint64_t before;
+    const mmi_msg *m = mmi_ring_at(&u->sent, unacked_entry(u, number, &before));
+    if (m->kind == MMI_MSG_SEGMENT_OUT && m->key > 0) {
+        mmi_receipts_settle_run(u->receipts, m->key + before, 1, MM_RECEIPT_ACKED);
+    }
+}
+
 /* Are its bits of what was written?  Before anything is changed by it. */
 static int
 unacked_check(const mmi_unacked *u, const mmi_ack *ack)
@@ -221,7 +279,9 @@ unacked_mark(mmi_unacked *u, const mmi_ack *ack)
     for (size_t i = 0; i < ack->bits_size; i++) {
         for (unsigned bit = 0; ack->bits[i] >> bit != 0; bit++) {
             if ((ack->bits[i] >> bit & 1) != 0) {
-                unacked_done(u, ack->floor + 1 + i * UNACKED_OCTET_BITS + bit);
+                uint64_t number = ack->floor + 1 + i * UNACKED_OCTET_BITS + bit;
+                unacked_tell_one(u, number);
+                unacked_done(u, number);
             }
         }
     }
@@ -241,6 +301,7 @@ mmi_unacked_ack(mmi_unacked *u, const mmi_ack *ack, uint64_t *newly)
         return rc;
     }
     u->told = ack->floor;
+    unacked_tell_to(u, ack->floor);
     (void)mmi_marks_add_to(&u->acked, ack->floor);
     unacked_mark(u, ack);
     unacked_forget(u, u->acked.floor + 1 - u->first);
@@ -274,10 +335,14 @@ unacked_find(const mmi_unacked *u, uint64_t number)
         return mmi_msg_ref(m);
     }
     size_t cost, at = segment->first;
-    for (; before > 0; before--) {
+    for (uint64_t i = 0; i < before; i++) {
         at += segment->framing->next(segment->framing, segment->data + at, &cost);
     }
-    return segment->framing->open(segment->framing, segment->data + at);
+    mmi_msg *one = segment->framing->open(segment->framing, segment->data + at);
+    if (one != NULL) {
+        mmi_segment_out_gave(segment, before, one);
+    }
+    return one;
 }
 
 int
@@ -315,7 +380,11 @@ unacked_pop(mmi_unacked *u)
 static mmi_msg *
 unacked_open(const mmi_segment_out *segment)
 {
-    return segment->framing->open(segment->framing, segment->data + segment->first);
+    mmi_msg *m = segment->framing->open(segment->framing, segment->data + segment->first);
+    if (m != NULL) {
+        mmi_segment_out_gave(segment, 0, m);
+    }
+    return m;
 }
 
 mmi_msg *
@@ -327,7 +396,11 @@ mmi_unacked_take_back(mmi_unacked *u)
         uint64_t number = u->first;
         bool acked = mmi_marks_has(&u->acked, number);
         mmi_msg *one = segment == NULL || acked ? NULL : unacked_open(segment);
-        if (segment != NULL && (acked || one != NULL)) {
+        bool source = segment != NULL && m->key > 0 && unacked_sourced(u);
+        if (source && !acked && one == NULL) { /* it gives it again, without memory */
+            mmi_receipts_settle_run(u->receipts, m->key, 1, MM_RECEIPT_DROPPED);
+        }
+        if (segment != NULL && (acked || one != NULL || source)) {
             unacked_forget(u, 1);
         } else {
             one = unacked_pop(u); /* alone; or all that is left of a segment, without memory */

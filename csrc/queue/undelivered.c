@@ -45,7 +45,7 @@ mmi_back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
     int outcome = late ? MM_RECEIPT_EXPIRED : MM_RECEIPT_ATTEMPTS;
     const mmi_source *source = &back->receipts.source;
     if (source->arg != NULL && key != 0 && !late && mmi_dead_full(&back->dead, m)) {
-        source->told(source->arg, key, MM_RECEIPT_OPEN);
+        source->told(source->arg, key, 1, MM_RECEIPT_OPEN);
         mmi_msg_unref(m);
         mmi_back_note(back, key, MMI_BACK_DROPPED, NULL);
         return;
@@ -69,7 +69,7 @@ mmi_back_letter_done(mmi_back *back, uint64_t number, int outcome)
         return MM_ESTATE;
     }
     source->dead(source->arg, -1);
-    source->told(source->arg, number, outcome);
+    source->told(source->arg, number, 1, outcome);
     mmi_receipts_tell(&back->receipts, number, outcome);
     return MM_OK;
 }

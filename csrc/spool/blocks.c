@@ -56,6 +56,19 @@ blocks_next(mmi_spool_blocks *b)
     return 1;
 }
 
+/* Room for what the rows are likely to take of the block that is begun, and of those behind it.
+ * It is no more than came, and than the limit; of few rows of many it is their share. */
+static int
+blocks_room(const mmi_spool_blocks *b, mmi_spool_rows *rows, uint32_t most, uint64_t max_bytes)
+{
+    uint64_t octets = b->left + b->reader.scan.batch.body_size;
+    uint64_t messages = b->to - b->reader.next_seq;
+    if (most < messages) {
+        octets = octets / messages * most;
+    }
+    return mmi_spool_rows_room(rows, octets < max_bytes ? octets : max_bytes);
+}
+
 int
 mmi_spool_blocks_take(mmi_spool_blocks *b, mmi_spool_rows *rows, uint32_t most, uint64_t max_bytes)
 {
@@ -65,6 +78,9 @@ mmi_spool_blocks_take(mmi_spool_blocks *b, mmi_spool_rows *rows, uint32_t most, 
         int rc = in_one ? 1 : blocks_next(b);
         if (rc != 1) { /* it ends before it has all it was to have: told once these are taken */
             return rc < 0 ? rc : rows->count > 0 ? 1 : MM_EPROTO;
+        }
+        if (rows->count == 0 && blocks_room(b, rows, most, max_bytes) != MM_OK) {
+            return MM_ENOMEM;
         }
         rc = mmi_spool_rows_take(rows, r, b->to, most, max_bytes);
         if (rc != 1 && (rc != 0 || r->next_seq < b->to)) {

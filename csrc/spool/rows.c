@@ -74,7 +74,8 @@ rows_text_room(mmi_spool_texts *t, uint64_t size)
     if (need > ROWS_TEXT_MAX) {
         return false;
     }
-    uint64_t cap = mmi_spool_cap(t->cap, ROWS_TEXT_FIRST, need);
+    uint64_t cap =
+        need > t->cap || t->data == NULL ? mmi_spool_cap(t->cap, ROWS_TEXT_FIRST, need) : t->cap;
     if (cap != t->cap && !rows_grow(&t->data, cap, 1)) {
         return false;
     }
@@ -204,6 +205,19 @@ rows_put(mmi_spool_rows *rows, const mmi_spool_reader *reader, const mmi_spool_r
     rows->headers[i + 1] = (int32_t)rows->names.count;
     rows->bytes += rows_size(r);
     rows->count++;
+    return MM_OK;
+}
+
+int
+mmi_spool_rows_room(mmi_spool_rows *rows, uint64_t octets)
+{
+    octets = octets < ROWS_TEXT_MAX ? octets : ROWS_TEXT_MAX;
+    if (octets > rows->data.cap) { /* 0: as ever, with the first row */
+        if (!rows_grow(&rows->data.data, octets, 1)) {
+            return MM_ENOMEM;
+        }
+        rows->data.cap = octets;
+    }
     return MM_OK;
 }
 

@@ -47,6 +47,8 @@ typedef struct mmi_spool_rows {
 
 mmi_spool_rows *mmi_spool_rows_new(void);                        /* NULL: no memory */
 void mmi_spool_rows_unref(mmi_spool_rows *rows);
+/* Room for so many octets of bodies, so that they are not moved as more are taken.  MM_OK, MM_ENOMEM. */
+int mmi_spool_rows_room(mmi_spool_rows *rows, uint64_t octets);
 /* Takes records of the reader's batch.  1: it has no more; 0: there are so many, or the next one would be over, or has
  * not a number below that one; MM_ENOMEM, MM_EPROTO: as mmi_spool_reader_next.  What is not taken the reader still
  * has. */

@@ -16,11 +16,13 @@ typedef struct source {
 } source;
 
 static void
-told(void *arg, uint64_t number, int outcome)
+told(void *arg, uint64_t first, uint64_t count, int outcome)
 {
     source *of = arg;
-    CHECK(number > 0 && number < TOLD_MAX && of->outcomes[number] == 0);
-    of->outcomes[number] = outcome;
+    for (uint64_t number = first; number < first + count; number++) {
+        CHECK(number > 0 && number < TOLD_MAX && of->outcomes[number] == 0);
+        of->outcomes[number] = outcome;
+    }
 }
 
 static void

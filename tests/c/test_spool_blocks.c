@@ -105,6 +105,20 @@ test_a_range_has_its_numbers_whatever_the_limits_are(void)
     }
 }
 
+static void
+test_room_for_bodies_is_made_once(void)
+{
+    uint8_t data[ROOM];
+    const size_t size = put_blocks(data);
+    mmi_spool_blocks b;
+    mmi_spool_rows *rows = mmi_spool_rows_new();
+    CHECK(rows != NULL);
+    mmi_spool_blocks_open(&b, data, size, FIRST, FIRST + MESSAGES);
+    CHECK_INT(mmi_spool_blocks_take(&b, rows, UINT32_MAX, UINT64_MAX), 1);
+    CHECK(rows->data.cap < size && rows->data.cap >= rows->data.size);
+    mmi_spool_rows_unref(rows);
+}
+
 /* What is read of these octets from FIRST on: how many messages, all of them right. */
 static uint32_t
 read_of(const uint8_t *data, size_t size, int *rc)
@@ -243,6 +257,7 @@ int
 main(void)
 {
     RUN(test_a_range_has_its_numbers_whatever_the_limits_are);
+    RUN(test_room_for_bodies_is_made_once);
     RUN(test_no_octet_can_be_another);
     RUN(test_octets_that_are_cut_are_told);
     RUN(test_other_numbers_are_told);

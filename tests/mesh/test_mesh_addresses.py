@@ -65,8 +65,28 @@ def test_an_ip_in_another_spelling_is_denied(host: str) -> None:
 @pytest.mark.parametrize("given", ["*:1", "tcp://*:1", "a/b:1", "a;b:1", "a b:1", "[::1:1", "é:1"])
 def test_what_is_no_host_is_no_address(given: str) -> None:
     """Whoever gives it."""
-    with pytest.raises(mm.UsageError, match="it is tcp://host:port"):
+    with pytest.raises(mm.UsageError, match="or tcp://host:port: its host is no name and no IP"):
         address_of(given, "a seed")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("10.0.0.5", "it has no port"),
+        ("tcp://h:", "it has no port"),
+        ("", "it is empty"),
+        (":7450", "it has no host"),
+        ("h:0", "its port is 1 to 65535"),
+        ("tcp://h:1/x", "its port is 1 to 65535"),
+        ("ipc:///x", "a mesh port is of TCP, not of ipc"),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_told(given: str, why: str) -> None:
+    """Beside what it should be."""
+    with pytest.raises(mm.UsageError) as raised:
+        address_of(given, "a seed")
+    told = f"a seed is {given!r}; it is host:port or tcp://host:port: {why}"
+    assert str(raised.value) == told
 
 
 def test_loopback_is_denied_unless_it_is_meant() -> None:

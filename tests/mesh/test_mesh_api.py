@@ -430,6 +430,18 @@ def test_where_a_service_is_can_be_asked(first: Mesh) -> None:
         assert first.endpoints("t") == {}
 
 
+def test_who_has_just_come_is_explained_as_it_is(first: Mesh) -> None:
+    """It told of itself; and a node does not wonder about itself."""
+    with node("b", first.endpoint) as b:
+        for one, other in ((first, "b"), (b, "first")):
+            one.wait_for(count=2, timeout=WAIT_S)
+            told = str(one.explain(other))
+            assert "it told of itself, and has not answered a probe" in told or "last heard" in told
+        assert "it is this node itself" in str(b.explain("b"))
+        assert "probe" not in str(b.explain("b"))
+        eventually(lambda: "last heard of itself" in str(b.explain("first")))
+
+
 def test_a_bind_says_what_a_mesh_wants() -> None:
     """In the words of a Mesh: it has no `security=`."""
     with pytest.raises(mm.InsecureBindError, match="pass secret="):
@@ -447,3 +459,33 @@ def test_who_is_alone_has_nobody_to_take_leave_of() -> None:
     left = mesh._driver._left_at
     assert left is not None
     assert mesh._driver.clock() - left < LEAVE_S
+
+
+def test_a_socket_that_cannot_talk_to_what_is_offered_is_refused_at_once(first: Mesh) -> None:
+    """In the words of the handshake that would fail; and nothing is opened."""
+    with mm.Pull(bind="tcp://127.0.0.1:0") as pull:
+        first.announce("orders", pull)
+        words = r"a Sub cannot follow the service 'orders': SUB cannot talk to PULL, which first \("
+        for sub in (mm.Sub, mm.Sub(topics="")):
+            with pytest.raises(mm.UsageError, match=words):
+                first.connect("orders", sub)
+        assert isinstance(sub, mm.Sub)
+        assert sub._follows == ()
+        sub.close()
+        first.connect("orders", mm.Push).close()
+
+
+@pytest.mark.parametrize("role", [mm.Push, mm.Pull, mm.Req])
+def test_a_wait_for_a_service_that_nobody_offers_says_so(first: Mesh, role: type) -> None:
+    """With how many members there are; not that it is connected to nothing."""
+    with first.connect("orders", role) as socket, pytest.raises(mm.TimedOutError) as raised:
+        if role is mm.Pull:
+            socket.recv(timeout=0.01)
+        elif role is mm.Push:
+            socket.send(b"x", timeout=0.01)
+        else:
+            socket.request(b"x", timeout=0.01)
+    assert (
+        f"({role.__name__} follows the service 'orders', 0 peers; nobody offers 'orders', "
+        "of 1 member; see mesh.explain)"
+    ) in str(raised.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ from meshmsg.mesh._finding.datagrams import (
     signed,
 )
 from meshmsg.mesh._finding.seeds import ADDRESSES_MAX, Node
+from meshmsg.mesh._finding.unreached import TRIES
 from tests.support.meshes import WAIT_S, eventually, node
 
 KEY, OTHER = keys_of([b"s" * 32, b"t" * 32])
@@ -167,6 +169,20 @@ def test_one_machine_has_not_all_the_room() -> None:
     assert len(one.addresses(0.0)) == ADDRESSES_MAX
 
 
+def test_an_address_that_another_machine_says_again_counts_as_one_of_that_machine() -> None:
+    """So nobody has more room by saying what others said."""
+    one = heard()
+    for number in range(2 * KEPT_OF_SOURCE):
+        of = f"10.2.{number // KEPT_OF_SOURCE}.1"
+        one.take(0.0, WALL, said(1, address=f"tcp://m{number}:1"), of, [KEY])
+    for number in range(2 * KEPT_OF_SOURCE):
+        one.take(1.0, WALL, said(2, address=f"tcp://m{number}:1"), IP, [KEY])
+    assert len(one.addresses(1.0)) == 2 * KEPT_OF_SOURCE
+    assert one.counts["of more nodes than are kept"] == KEPT_OF_SOURCE
+    late = one.addresses(KEPT_S)  # what there was no room for is as old as it was
+    assert late == [f"tcp://m{number}:1" for number in range(KEPT_OF_SOURCE)]
+
+
 def test_a_node_alone_says_it_each_time_and_not_more_often() -> None:
     """Whoever asks the seed how often."""
     one = heard()
@@ -222,6 +238,37 @@ def test_two_beacons_hear_each_other(port: int) -> None:
     finally:
         one._gone()
         two._gone()
+
+
+def test_a_node_that_can_send_nothing_says_so_once_and_goes_on(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where there is no route for multicast; it hears others all the same."""
+    deaf = Beacon(port=port, interface="127.0.0.1")
+
+    class Mute(socket.socket):
+        """Has no route."""
+
+        def sendto(self, *_: object) -> int:
+            """Fail."""
+            raise OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    opened = deaf._open
+
+    def mute(of: Node) -> socket.socket:
+        made = opened(of)
+        return Mute(made.family, made.type, made.proto, fileno=made.detach())
+
+    deaf._open = mute  # type: ignore[method-assign]
+    with node("a", deaf) as a, node("b", Beacon(port=port, interface="127.0.0.1")) as b:
+        for mesh in (a, b):
+            mesh.wait_for(count=2, timeout=WAIT_S)
+        eventually(lambda: a._driver.seeding.tried()[0].asked.failed > TRIES)
+        (record,) = eventually(lambda: list(caplog.records))
+        assert "nothing can be sent: [Errno 101]" in str(a.explain("b"))
+    assert len(caplog.records) == 1
+    words = "failed 3 times in a row: nothing can be sent: [Errno 101] Network is unreachable"
+    assert words in record.getMessage()
 
 
 def test_a_beacon_with_a_secret_believes_none_without_it(port: int, tmp_path: Path) -> None:

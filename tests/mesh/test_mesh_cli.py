@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import meshmsg as mm
 from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
+from meshmsg._security.files.secret_files import write_secret
 from meshmsg.mesh import EventKind, Mesh
 from tests.support.meshes import WAIT_S, node, until
 
@@ -117,3 +119,23 @@ def test_where_nobody_answers_it_is_told_why(capsys: pytest.CaptureFixture[str])
         assert "it may be no mesh port" in capsys.readouterr().err
     assert main(["mesh", "ping", address, "--timeout", "0.3"]) == Code.FAILED
     assert "refused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("its", "given", "words"),
+    [
+        ("a", "", "this mesh has a secret: give its file, --secret FILE, as secret= of its nodes"),
+        ("a", "b", "this mesh most likely has another secret than that of --secret"),
+        ("", "b", "this mesh most likely has no secret: leave out --secret"),
+    ],
+)
+def test_who_asks_with_the_wrong_secret_is_told_what_to_give(
+    its: str, given: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or with none, where there is one."""
+    files = {name: str(write_secret(tmp_path / f"{name}.secret")) for name in "ab"}
+    with node("x", secret=files.get(its), bind="tcp://127.0.0.1:0") as mesh:
+        told = ["--secret", files[given]] if given else []
+        address = mesh.endpoint
+        assert main(["mesh", "ls", address, "--timeout", "0.5", *told]) == Code.FAILED
+    assert f"{address}: {words}; " in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._mesh.seam import Evidence
 from meshmsg._mesh.told import Answer, Arrival, Event, Member, Record, Send, Service, State
-from meshmsg.mesh import _link
+from meshmsg.mesh import _driver, _link
 from meshmsg.mesh._driver import Driver
 from meshmsg.mesh._link import Link
 from meshmsg.mesh._place import Place
@@ -33,6 +34,7 @@ class Script:
         self.out: list[Send | Answer] = []
         self.record = Record(b"m" * 16, "me", "c", 1, 1, 1, b"k" * 32, ())
         self.reply: Callable[[Arrival], list[Send | Answer]] = lambda arrival: []
+        self.others: list[Member] = []
         self.ticks = 0
         self.next = time.monotonic() + FAR_S
 
@@ -84,12 +86,17 @@ class Script:
         return []
 
     def members(self) -> list[Member]:
-        """Itself."""
-        return [Member(self.record, State.ALIVE, 0.0, None, None, self.record.node_id)]
+        """Itself, and others."""
+        return [member_of(self.record), *self.others]
 
     def me(self) -> Record:
         """Itself."""
         return self.record
+
+
+def member_of(record: Record, state: State = State.ALIVE) -> Member:
+    """As a core tells of it."""
+    return Member(record, state, 0.0, None, None, record.node_id)
 
 
 class Node:
@@ -258,6 +265,7 @@ def test_an_address_that_is_malformed_is_noted(nodes: list[Node]) -> None:
 def test_a_node_that_leaves_says_what_its_core_has_to_say(nodes: list[Node]) -> None:
     """Then it is closed."""
     a, b = nodes
+    a.core.others = [member_of(b.core.record)]
 
     def leave(now: float) -> None:
         a.core.out.append(Send(b.link.address, b"farewell", None))
@@ -269,6 +277,22 @@ def test_a_node_that_leaves_says_what_its_core_has_to_say(nodes: list[Node]) -> 
     assert isinstance(arrival, Arrival)
     assert arrival.data == b"farewell"
     assert a.driver.over
+
+
+@pytest.mark.parametrize("state", [State.UNREACHABLE, State.LEFT, State.FORGOTTEN])
+def test_a_node_that_can_tell_nobody_leaves_at_once(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch, state: State
+) -> None:
+    """Whatever its core would still say, and though a connection to one of them is being made."""
+    monkeypatch.setattr(_driver, "LEAVE_S", FAR_S)
+    a, b = nodes
+    a.core.others = [member_of(b.core.record, state)]
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as silent:
+        a.say(Send(f"tcp://127.0.0.1:{silent.getsockname()[1]}", b"x", NODE))
+        eventually(lambda: a.link.waits)
+        a.core.leave = lambda now: None  # type: ignore[method-assign]
+        a.driver.leave(WAIT_S)
+        assert a.link.waits  # it did not wait until that connection failed
 
 
 def test_an_error_of_the_core_is_told_and_the_thread_goes_on(

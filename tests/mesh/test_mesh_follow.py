@@ -11,7 +11,7 @@ import meshmsg as mm
 from meshmsg._mesh.told import Event, EventKind, Member, Record, Service, State
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._select import choice_of
-from tests.support.meshes import WAIT_S
+from tests.support.meshes import WAIT_S, eventually
 
 HOST = "here#1"
 
@@ -25,9 +25,16 @@ class Members:
         self.lost: list[bytes] = []
         self.rung = threading.Event()
 
-    def put(self, name: str, *endpoints: str, state: State = State.ALIVE, weight: int = 1) -> Event:
+    def put(
+        self,
+        name: str,
+        *endpoints: str,
+        state: State = State.ALIVE,
+        weight: int = 1,
+        role: str = "pull",
+    ) -> Event:
         """Have a node so; return the event of it."""
-        services = (Service("s", "pull", "zmtp", endpoints, weight=weight),) if endpoints else ()
+        services = (Service("s", role, "zmtp", endpoints, weight=weight),) if endpoints else ()
         node = name.encode().ljust(16, b"\0")
         record = Record(node, name, "c", 1, 1, 1, b"k" * 32, (), HOST, "", services)
         before = self.now.get(name)
@@ -241,3 +248,35 @@ def test_what_the_user_connected_or_left_is_no_evidence(
     seen = lambda: {e.endpoint for e in push.events(since=0) if e.kind == down}  # noqa: E731
     members.look(follower, lambda: bool(members.lost) and own in seen())
     assert members.lost == [b"b".ljust(16, b"\0")]
+
+
+def test_a_service_of_a_role_that_does_not_fit_is_told_once_and_not_dialed(
+    push: mm.Push, pulls: list[mm.Pull], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever offers it; a node that offers it in a role that fits is dialed all the same."""
+    nodes = Members()
+    follower = nodes.follow(push)
+    for name in ("a", "b"):
+        follower.told([nodes.put(name, f"tcp://127.0.0.1:{ord(name)}", role="pub")])
+    (record,) = eventually(lambda: list(caplog.records))
+    words = "PUSH cannot talk to PUB, which a (61000000) offers there"
+    assert record.getMessage() == f"Push follows the service 's': {words}"
+    assert follower.errors["tcp://127.0.0.1:97"] == words
+    assert follower.why_nobody() == f"'s': {words}"
+    assert push._connected == []
+    follower.told([nodes.put("c", pulls[0].endpoint), nodes.put("d", "tcp://[::1]:9", role="new")])
+    assert push._connected == [pulls[0].endpoint, "tcp://[::1]:9"]  # who knows what "new" is
+    assert follower.why_nobody() == ""
+    assert len(caplog.records) == 1
+
+
+def test_a_socket_that_has_nobody_of_a_service_knows_why() -> None:
+    """In words, for its errors."""
+    nodes, push = Members(), mm.Push()
+    follower = nodes.follow(push)
+    assert follower.why_nobody() == "nobody offers 's', of 1 member"
+    nodes.put("a", "tcp://127.0.0.1:1", state=State.UNREACHABLE)
+    assert follower.why_nobody() == "'s' is offered by a (61000000), which is UNREACHABLE"
+    nodes.put("b", "tcp://127.0.0.1:2", role="spool")
+    assert "b (62000000) offers a SpoolServer there, which a RemoteSpool" in follower.why_nobody()
+    push.close()

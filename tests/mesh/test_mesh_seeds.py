@@ -247,6 +247,31 @@ def test_only_old_files_of_nodes_are_swept(tmp_path: Path) -> None:
     assert (tmp_path / f"notes{ENDING}").exists()
 
 
+def test_what_killed_writers_left_in_a_folder_is_swept(tmp_path: Path) -> None:
+    """Regular files of that very name, older than a lease by the folder's clock; nothing else."""
+    seed, precious = SharedDir(tmp_path), tmp_path / "precious"
+    precious.write_text("mine")
+    seed._find("tcp://10.0.0.1:1")
+    now = os.stat(tmp_path / seed._name).st_mtime
+    old = now - DIR_AGE_S - 1
+    left = [f"{number:016x}{ENDING}.{number:016x}.new" for number in range(4)]
+    stays = [f"notes{ENDING}.new", f"{'0' * 16}{ENDING}.{'0' * 15}.new", f"{left[0]}.old"]
+    for name in (*left[:2], *stays):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (old, old))
+    os.utime(tmp_path / left[1], (now, now))  # somebody may be writing it
+    (tmp_path / left[2]).symlink_to(precious)
+    os.utime(tmp_path / left[2], (old, old), follow_symlinks=False)
+    (tmp_path / left[3]).mkdir()
+    os.utime(tmp_path / left[3], (old, old))
+    assert seed._find("").addresses == []
+    assert (tmp_path / left[0]).exists(), "who wrote nothing does not know the folder's clock"
+    seed._find("tcp://10.0.0.1:1")
+    there = {path.name for path in tmp_path.iterdir()}
+    assert there == {seed._name, precious.name, *left[1:], *stays}
+    assert precious.read_text() == "mine"
+
+
 def test_a_node_writes_into_no_file_that_somebody_put_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -278,9 +278,10 @@ def test_what_cannot_be_is_told_before_anything_is_opened() -> None:
     """Another transport, and a port that is taken for datagrams."""
     with pytest.raises(mm.UsageError, match='transport is \'quic\'; it is "tcp" or "udp"'):
         node("a", transport="quic")
+    with node("a", bind=LOOPBACK, transport="udp") as made:  # a port that is free for both
+        bind, place = made.endpoint, port_of(made)._socket.getsockname()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        bind = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        taken.bind(place)
         with pytest.raises(mm.AddressError, match="for datagrams, too"):
             node("a", bind=bind, transport="udp")
         node("a", bind=bind).close()

@@ -83,17 +83,26 @@ def test_one_goes_back_and_forth(spool: Path, capsys: Told, seq: int) -> None:
     assert json.loads(out)["floor"] == seq - 1
 
 
+@pytest.mark.parametrize(("start", "floor"), [("earliest", 0), ("latest", 10), ("since:1h", 0)])
+def test_one_goes_where_a_group_may(spool: Path, capsys: Told, start: str, floor: int) -> None:
+    """Also by the time at which messages were put."""
+    code, out, _ = run(capsys, "seek", spool, "billing", start, "--json")
+    assert (code, json.loads(out)["floor"]) == (Code.OK, floor)
+
+
 @pytest.mark.parametrize(
     ("name", "seq", "said"),
     [
-        ("billing", 0, "SEQ is 0"),
+        ("billing", "now", "start is 'now'"),
+        ("billing", "since:5", "'since:' and a time"),
+        ("billing", 0, "START is 0"),
         ("billing", 12, "the next message is 11"),
         ("biling", 1, "no cursor 'biling'"),
         ("../x", 1, "no cursor"),
     ],
 )
 def test_what_cannot_be_is_refused(
-    spool: Path, capsys: Told, name: str, seq: int, said: str
+    spool: Path, capsys: Told, name: str, seq: int | str, said: str
 ) -> None:
     """With why; a cursor that is not there is not made."""
     code, _, err = run(capsys, "seek", spool, name, seq)

@@ -16,6 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._delivery import undertaker
 from meshmsg._delivery.dead_letters import _next_dead
 from meshmsg._delivery.undertaker import Undertaker
 from tests.support.pairs import WAIT_S, wait_until
@@ -79,8 +80,30 @@ def test_the_function_may_close_the_push(caplog: pytest.LogCaptureFixture) -> No
     assert "failed" not in caplog.text
 
 
-def test_who_closes_waits_for_no_function_that_another_thread_runs() -> None:
-    """That thread gives the others."""
+def test_who_closes_has_all_given_when_it_returns() -> None:
+    """Also the one that another thread is giving: a program that ends then has had each letter."""
+    function = Function()
+    push = mm.Push(bind=UP, **KEPT, dead_letter=function)
+    refuse(push, [b"0", b"1", b"2"])
+    assert function.began.wait(WAIT_S)
+    had: list[int] = []
+
+    def close() -> None:
+        push.close()
+        had.append(len(function.got))
+
+    over = threading.Thread(target=close)
+    over.start()
+    wait_until(lambda: push._outlet.on_dead._closing)  # type: ignore[union-attr]
+    function.go.set()
+    over.join(WAIT_S)
+    assert had == [3]
+    assert function.got == [b"0", b"1", b"2"]
+
+
+def test_who_closes_waits_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that has a letter goes on with the others."""
+    monkeypatch.setattr(undertaker, "CLOSE_WAIT_S", 0.001)
     function = Function()
     push = mm.Push(bind=UP, **KEPT, dead_letter=function)
     refuse(push, [b"0", b"1", b"2"])

@@ -331,7 +331,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         spool.flush()
         answers = Answers(spool, Limits(1, 2**20, 2**20), trims=False)
         asked = form.Request(form.Op.READ, a=1, b=51, c=2**20)
-        found["octets"] = answers.answer(form.request_octets(asked), Load(0, 0, 0))
+        found["octets"] = bytes(answers.answer(form.request_octets(asked), Load(0, 0, 0)))
         answers.close()
         found["messages"] = spool.read(1).messages
     return found

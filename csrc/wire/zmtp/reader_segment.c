@@ -1,19 +1,26 @@
 /*
  * reader_segment.c: a run of whole messages in the fed bytes -> one segment.
  *
- * Not here: whatever is not whole, not small, a command or an error: mmi_reader_next sees to that.
- * Law: a first walk counts, a second moves: into a block, or, should the run be most of an arena,
- * together where it is; nothing is consumed that is not in the segment.
+ * Messages with an AGAIN each, of one place and with numbers in a row, are a run as well: the
+ * segment says where its first was.
+ * Not here: whatever is not whole, not small, another command or an error: mmi_reader_next sees to
+ * that.  Law: a first walk counts, a second moves: into a block, or, should the run be most of an
+ * arena, together where it is; nothing is consumed that is not in the segment.
  */
 #include <string.h>
 
 #include "base/octets.h"
 #include "wire/zmtp/reader.h"
 
+static const uint8_t segment_again_head[] = {
+    MMI_FRAME_COMMAND, MMI_COMMAND_AGAIN_SIZE - 2, 5, 'A', 'G', 'A', 'I', 'N',
+};
+
 typedef struct segment_walk {
     const uint8_t *at, *end;
-    uint32_t frames;
+    uint32_t frames, messages;
     size_t bytes;
+    mmi_origin first; /* of the first message, as its AGAIN says; attempt 0: it has none */
 } segment_walk;
 
 /* The head of the frame at at; false: not whole, or not the body of a message. */
@@ -37,11 +44,40 @@ segment_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, size_t
     return size64 <= (uint64_t)(end - *body);
 }
 
+/* The AGAIN at at, as our own senders write it; false: something else is there. */
+static bool
+segment_again(const uint8_t *at, const uint8_t *end, mmi_origin *origin)
+{
+    const uint8_t *data = at + MMI_COMMAND_AGAIN_SIZE - MMI_AGAIN_SIZE;
+    return end - at > MMI_COMMAND_AGAIN_SIZE && at[0] == MMI_FRAME_COMMAND &&
+           memcmp(at, segment_again_head, sizeof segment_again_head) == 0 &&
+           mmi_again_get(data, MMI_AGAIN_SIZE, origin);
+}
+
+/* Passes over what is in front of the next message; false: it is not of this run. */
+static bool
+segment_before(segment_walk *w, const uint8_t **at)
+{
+    mmi_origin origin = { .attempt = 0 };
+    bool again = segment_again(*at, w->end, &origin);
+    *at += again ? (size_t)MMI_COMMAND_AGAIN_SIZE : 0;
+    if (w->messages == 0) {
+        w->first = origin;
+        return true;
+    }
+    return again == (w->first.attempt > 0) &&
+           (!again || (origin.epoch == w->first.epoch && origin.attempt == w->first.attempt &&
+                       origin.number - w->first.number == w->messages));
+}
+
 /* Walks over one whole message within the limits; false: there is none. */
 static bool
 segment_message(const mmi_reader *r, segment_walk *w)
 {
     const uint8_t *at = w->at, *body;
+    if (!segment_before(w, &at)) {
+        return false;
+    }
     size_t size, bytes = 0;
     uint32_t frames = 0;
     bool more;
@@ -61,17 +97,20 @@ segment_message(const mmi_reader *r, segment_walk *w)
     w->at = at;
     w->frames = frames;
     w->bytes = bytes;
+    w->messages++;
     return true;
 }
 
-/* The bodies of the messages from at on, end to end. */
+/* The bodies of the messages from at on, end to end; each has an AGAIN, if the segment says so. */
 static void
 segment_move(mmi_segment_in *segment, const uint8_t *at, const uint8_t *end)
 {
     uint32_t messages = segment->msg.count, frame = 0, offset = 0;
+    size_t before = segment->msg.origin.attempt > 0 ? (size_t)MMI_COMMAND_AGAIN_SIZE : 0;
     bool alike = true;
     for (uint32_t i = 0; i < messages; i++) {
         bool more;
+        at += before;
         if (segment->first_frame != NULL) {
             segment->first_frame[i] = frame;
         }
@@ -109,6 +148,7 @@ mmi_reader_segment(const mmi_reader *r, const uint8_t **buf, size_t *size, mmi_r
     }
     mmi_segment_in *segment = mmi_segment_run_end(&run, arena);
     if (segment != NULL) {
+        segment->msg.origin = w.first;
         segment_move(segment, *buf, run.end);
         *size -= (size_t)(run.end - *buf);
         *buf = run.end;

@@ -136,6 +136,17 @@ def give_back(slot: Slot) -> None:
         _idle_slots.append(slot)
 
 
+def body_in(slot: Slot) -> memoryview:
+    """Return the body of the one message in a slot, where it lies; its last frame is that.
+
+    It is there until the slot is dropped, or something else is received into it.
+    """
+    size = ffi.new("size_t *")
+    last = lib.mm_batch_frame_count(slot.batch, 0) - 1
+    data = lib.mm_batch_frame(slot.batch, 0, last, size)
+    return memoryview(ffi.buffer(data, size[0]))
+
+
 def on_main_thread() -> bool:
     """Tell whether signals are handled on this thread."""
     return threading.get_ident() == threading.main_thread().ident

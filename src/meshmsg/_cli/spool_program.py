@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
         ("trim", "remove segment files that have no number above SEQ", _trim),
         ("compact", "keep the last message of each key only, in all but its last file", _compact),
         ("cursors", "list its cursors, and how many messages each is not done with", _cursors),
-        ("seek", "go to message SEQ with a cursor, back or forth", _seek),
+        ("seek", "go to a message with a cursor, back or forth", _seek),
     ):
         _add_one(commands, name, words, run)
 
@@ -70,7 +70,12 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
         )
     elif name == "seek":
         command.add_argument("name", metavar="NAME", help="the cursor")
-        command.add_argument("seq", metavar="SEQ", type=int, help="the message that is next")
+        command.add_argument(
+            "start",
+            metavar="START",
+            help="the message that is next: its number, earliest, latest, or since:5m, of the last "
+            "five minutes (s, m, h, d)",
+        )
     elif name == "export":
         command.add_argument(
             "file",
@@ -188,7 +193,7 @@ def _cursors(given: Given) -> Code:
 
 
 def _seek(given: Given) -> Code:
-    if given.seq < 1:
-        raise UsageError(f"SEQ is {given.seq}; it is 1 and more")
-    _print(spools.seek(given.path, given.remote, given.name, given.seq), given.json)
+    if given.start.isdecimal() and int(given.start) < 1:
+        raise UsageError(f"START is {given.start}; a number is 1 and more")
+    _print(spools.seek(given.path, given.remote, given.name, given.start), given.json)
     return Code.OK

@@ -20,6 +20,8 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._cli.showing import printable
+from meshmsg._delivery.grouped import check_start, first_since
+from meshmsg._delivery.replaying import since_of
 from meshmsg._spool.arguments import SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
 from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
 from meshmsg._spool.message import SpoolGap, SpoolMessage
@@ -243,11 +245,23 @@ def cursors(path: str, remote: bool) -> list[Told]:
         return [asdict(one) for one in view.cursors()]
 
 
-def seek(path: str, remote: bool, name: str, seq: int) -> Told:
-    """Go to a message with a cursor that is there."""
+def _found(spool: Spool, start: str) -> int:
+    """Return the number that a cursor is to go to."""
+    if start.isdecimal():
+        return int(start)
+    check_start(start)
+    since = since_of(start)
+    if since is not None:
+        return first_since(spool, since)
+    known = spool.info()
+    return known.first_seq if start == "earliest" else known.last_seq + 1
+
+
+def seek(path: str, remote: bool, name: str, start: str) -> Told:
+    """Go to a message with a cursor that is there: a number, or as GroupStart has it."""
     with opened(path, remote) as spool:
         if name not in [one.name for one in spool.cursors()]:
             raise UsageError(f"{path} has no cursor {name!r}")
         with spool.cursor(name) as cursor:
-            cursor.seek(seq)
+            cursor.seek(_found(spool, start))
             return {"path": path, "name": name, "floor": cursor.floor, "lag": cursor.lag}

@@ -208,7 +208,7 @@ def check_start(start: object) -> None:
     start_of(start)
 
 
-def _young(spool: Spool, since_ms: int) -> int:
+def first_since(spool: Spool, since_ms: int) -> int:
     """Return the number of the first message that was put in the last so many milliseconds."""
     out = ffi.new("uint64_t *")
     from_us = max(int(time.time() * _US) - since_ms * _US_PER_MS, 0)
@@ -222,10 +222,10 @@ def move_group(published: Published, name: str, start: GroupStart) -> None:
     """Have a group go on elsewhere; waits for the disk."""
     spool = published.spool
     since = since_of(start)
-    seq = _young(spool, since) if since is not None else start_of(start)
+    seq = first_since(spool, since) if since is not None else start_of(start)
     rc = published.feed.seek_group(name, seq)
     while since is not None and rc == lib.MM_ENOENT:  # it was removed since it was found
-        seq = _young(spool, since)
+        seq = first_since(spool, since)
         rc = published.feed.seek_group(name, seq)
     doing = f"moving the group {name!r}"
     if rc == lib.MM_ENOENT:

@@ -67,7 +67,8 @@ class Undertaker:
         self._name, self._sourced, self._next = name, sourced, next_dead
         self._place: Any = place
         self._due = sourced or isinstance(place, (SocketBase, Spool))
-        """Whether `close` waits for who is giving one: not for a function without a spool."""
+        """Whether what is not given by the end of `close` is told: a function without a spool has
+        it from the thread that gives, or the loop."""
         self._left: deque[Letter] = deque()
         """In hand: taken from the core, and not given."""
         self._closed = self._closing = False
@@ -82,7 +83,6 @@ class Undertaker:
 
     def take_all(self, handle: int) -> None:
         """The socket is about to be closed: what waits there is in hand from now on."""
-        self._closing = self._due
         try:
             while found := self._next(handle):
                 self._left += found
@@ -116,12 +116,18 @@ class Undertaker:
         try:
             if self._giver == threading.get_ident():  # the function is what closes it
                 self._give_behind(handle)
-            elif self._busy.acquire(timeout=CLOSE_WAIT_S if self._due else 0):
+            elif self._stop_other():
                 self._give_held(handle, False, closing=True)
             elif self._due:
                 self.lose("it was closed, and another one is still being given")
         finally:
             self._closing = False  # whoever is giving them goes on, if any are left
+
+    def _stop_other(self) -> bool:
+        """Have a thread that gives them stop behind the letter that it is at; false: it is still
+        at it after `CLOSE_WAIT_S`."""
+        self._closing = True
+        return self._busy.acquire(timeout=CLOSE_WAIT_S)
 
     def _give_behind(self, handle: int) -> None:
         """Give those behind the one whose function closes the socket, before its spool knows no

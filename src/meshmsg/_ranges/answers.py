@@ -103,8 +103,8 @@ class Answers:
         self._lock = threading.Lock()
         self._leases: dict[str, _Lease] = {}
 
-    def answer(self, data: bytes, load: Load) -> bytes:
-        """Return what is answered to what came.
+    def answer(self, data: bytes, load: Load) -> bytes | memoryview:
+        """Return what is answered to what came: bytes, or the first of some.
 
         Raises:
             NotAsked: It is refused, with these words.
@@ -130,7 +130,7 @@ class Answers:
         """Let go of what is kept to go on quickly; leases end when they end."""
         self._places.close()
 
-    def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes:
+    def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes | memoryview:
         stable = info.durable_seq + 1
         if request.a < info.first_seq:
             return answer_octets(_told(info, Status.TRIMMED, info.first_seq))

@@ -10,7 +10,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from meshmsg._binding.core import LEAST_S, ffi, lib
 from meshmsg._binding.data import buffer_of
@@ -47,6 +47,8 @@ from meshmsg._spool.arguments import lease_ms, whole
 from meshmsg._spool.batch import SpoolBatch, check_batch
 from meshmsg._spool.message import SpoolGap
 
+Octets: TypeAlias = bytes | memoryview
+"""What came as an answer: an object of its own, or the memory where it lies."""
 EPOCH_MAX = 2**32 - 1
 """Of a spool."""
 LIVES_MAX = 16
@@ -124,7 +126,7 @@ class Asking:
             Op.TRIM, whole("seq", seq, 0), name="" if name is None else _checked(name)
         )
 
-    def answer(self, request: Request, data: bytes) -> Answer:
+    def answer(self, request: Request, data: Octets) -> Answer:
         """Return what was answered, if it was done, or cannot be now.
 
         Raises:
@@ -193,7 +195,7 @@ class Asking:
     def _request(self, op: Op, a: int = 0, b: int = 0, c: int = 0, name: str = "") -> Request:
         return Request(op, self._uuid, self._epoch, a, b, c, self._holder, name)
 
-    def _wrong(self, request: Request, answer: Answer, data: bytes) -> MeshError | None:
+    def _wrong(self, request: Request, answer: Answer, data: Octets) -> MeshError | None:
         """Return what is raised for it; None: it was done, or cannot be now."""
         where, status = self.where, answer.status
         known = self._known(request)
@@ -215,7 +217,7 @@ class Asking:
         if status == Status.NO_LEASE:
             return WouldBlockError(f"{where}: there are {answer.b:,} leases, and no more")
         if status == Status.FAILED:
-            text = data[ANSWER_HEAD:].decode("utf-8", "replace")
+            text = bytes(data[ANSWER_HEAD:]).decode("utf-8", "replace")
             return SpoolError(f"{where}: the server says: {text}")
         return None
 
@@ -300,7 +302,7 @@ class Range:
         """Say in which life its numbers were told: an earlier one is a copy from before."""
         return request if self._epoch is None else replace(request, epoch=self._epoch)
 
-    def batches(self, answer: Answer, data: bytes) -> Iterator[SpoolBatch]:
+    def batches(self, answer: Answer, data: Octets) -> Iterator[SpoolBatch]:
         """Go on behind an answer, and return its batches, to be made one after another."""
         first = self._next
         if answer.status == Status.HARMED:
@@ -330,7 +332,7 @@ class Range:
         self._gone.append(SpoolGap(answer.a, last))
         self._next = last + 1
 
-    def _made(self, data: bytes, seq: int, to: int, gone: list[SpoolGap]) -> Iterator[SpoolBatch]:
+    def _made(self, data: Octets, seq: int, to: int, gone: list[SpoolGap]) -> Iterator[SpoolBatch]:
         lives = self._asking.lives(self._epoch, self._to)
         octets = buffer_of(memoryview(data)[ANSWER_HEAD:])  # stays with the blocks
         blocks = lib.mm_spool_blocks_new(*octets, seq, to)

@@ -198,7 +198,7 @@ def answer_octets(answer: Answer) -> bytes:
     )
 
 
-def answer_of(data: bytes) -> Answer:
+def answer_of(data: bytes | memoryview) -> Answer:
     """Return the head of what came as an answer.
 
     Raises:

@@ -23,7 +23,8 @@ class Blocks(NamedTuple):
 
     code: int
     """1, or why there are none: 0: not to be seen yet; MM_ENOENT: they went; MM_SPOOL_HARMED."""
-    data: bytes
+    data: memoryview
+    """Behind what it shows, there is more room than was needed."""
     next_seq: int
     """The number behind them."""
     goes_on: int
@@ -81,8 +82,8 @@ class Places:
 
 def _read(reader: SpoolReader, last: int, max_bytes: int, head: bytes, at: int) -> Blocks:
     with reader._in_use():
-        code, data, next_seq, goes_on = native.spool_blocks(
+        code, data, size, next_seq, goes_on = native.spool_blocks(
             reader._address, reader._seq, last, max_bytes, head, at
         )
         reader._seq = next_seq
-    return Blocks(code, data or b"", next_seq, goes_on)
+    return Blocks(code, memoryview(data or b"")[:size], next_seq, goes_on)

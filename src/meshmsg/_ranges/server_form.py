@@ -100,7 +100,7 @@ def options_of(limits: Limits, options: SocketOptions) -> SocketOptions:
     return {**own, **options}
 
 
-def answered(answers: Answers, request: Request, load: Load) -> bytes | None:
+def answered(answers: Answers, request: Request, load: Load) -> bytes | memoryview | None:
     """Return the answer to a request; None: it was refused."""
     try:
         return answers.answer(request, load)
@@ -123,10 +123,10 @@ def refuse(request: Request, reason: str) -> None:
         return
 
 
-def send(request: Request, answer: bytes) -> None:
+def send(request: Request, answer: bytes | memoryview) -> None:
     """Answer a request; who is gone by then gets nothing."""
     try:
-        request.reply(answer)
+        request._reply_first(answer) if isinstance(answer, memoryview) else request.reply(answer)
     except ClosedError:
         return
     except MeshError as error:  # too large: `options` said so

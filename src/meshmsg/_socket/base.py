@@ -34,7 +34,7 @@ from meshmsg._socket.failures import check, error_of, too_large
 from meshmsg._socket.inspecting import events, peers, stats
 from meshmsg._socket.options import SocketOptions, build_options
 from meshmsg._socket.signature import describe
-from meshmsg._socket.state import Guard
+from meshmsg._socket.state import Followed, Guard
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,6 +78,8 @@ class SocketBase(NativeSocket, metaclass=Listed):
     """Whether it sends nothing more."""
     _spooled: Any = None
     """The spool that its messages are in (_delivery/spooled.py), if they are in one."""
+    _follows: tuple[Followed, ...] = ()
+    """Services that a mesh keeps it connected to."""
 
     bind = bind
     connect = connect

@@ -141,10 +141,11 @@ def about(socket: State) -> str:
     """Say which socket this is."""
     places = [f"bound to {bound}" for _, bound in socket._bound]
     places += [f"connected to {url}" for url in socket._connected]
-    count = peer_count(socket._handle)
-    if not places:
+    places += [f"follows the service {one.service!r}" for one in socket._follows]
+    count, somewhere = peer_count(socket._handle), bool(places)
+    if not somewhere:
         places.append("neither bound nor connected")
-    if count > 0 or (count == 0 and (socket._bound or socket._connected)):
+    if count > 0 or (count == 0 and somewhere):
         places.append(counted(count, "peer"))
     return f"{type(socket).__name__} {', '.join(places)}"
 
@@ -187,6 +188,14 @@ def trouble_of(socket: State) -> str:
         parts.append(", ".join(said))
     told = listed([part for part in parts if part])
     return f"; {told}" if told else ""
+
+
+def services_of(socket: State) -> str:
+    """Say of services that a mesh keeps it connected to why none of them is a peer."""
+    if not socket._follows or peer_count(socket._handle) > 0:
+        return ""
+    told = listed([why for one in socket._follows if (why := one.why())])
+    return f"; {told}; see mesh.explain" if told else ""
 
 
 def _queue(peer: PeerInfo, messages: int, size: int) -> str:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from meshmsg._binding.core import error_for, lib, text_of
 from meshmsg._binding.errors import MeshError, TooLargeError
 from meshmsg._hints.plural import counted
-from meshmsg._socket.causes import What, about, room_of, seconds, topics_of, trouble_of
+from meshmsg._socket.causes import (
+    What,
+    about,
+    room_of,
+    seconds,
+    services_of,
+    topics_of,
+    trouble_of,
+)
 from meshmsg._socket.peers import is_open
 
 if TYPE_CHECKING:
@@ -33,7 +41,8 @@ def _why_not(socket: State, what: str, timeout: float | None) -> str:
         return f"{what} now{queues} ({about(socket)})"
     span = "" if timeout is None else f" within {seconds(timeout)}"
     asked = topics_of(socket) if what.startswith("no message") else ""
-    return f"{what}{span}{queues} ({about(socket)}{asked}{trouble_of(socket)})"
+    causes = f"{asked}{services_of(socket)}{trouble_of(socket)}"
+    return f"{what}{span}{queues} ({about(socket)}{causes})"
 
 
 def error_of(

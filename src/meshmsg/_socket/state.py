@@ -6,7 +6,8 @@ and no method that any of them is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from meshmsg._security.policy import NONE, Policy, Security
 
@@ -25,6 +26,14 @@ class Guard:
         """Whether anybody said what protects it, or that nothing does."""
         self.taken: Policy | None = None
         """What its endpoints so far have; None: it has none yet."""
+
+
+class Followed(NamedTuple):
+    """A service that a mesh keeps a socket connected to."""
+
+    service: str
+    why: Callable[[], str]
+    """Tells why it may have no peer of it; "": the mesh knows of no reason."""
 
 
 class State(Protocol):
@@ -49,6 +58,8 @@ class State(Protocol):
     """Whether it sends nothing more."""
     _spooled: Any
     """The spool that its messages are in, if they are in one."""
+    _follows: tuple[Followed, ...]
+    """Services that a mesh keeps it connected to."""
 
     def _loop_of_events(self, option: str) -> Any:
         """The event loop that a function given as this option is called on; None: a thread."""

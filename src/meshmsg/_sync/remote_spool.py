@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from meshmsg._binding.core import borrow, give_back, lib, native
+from meshmsg._binding.core import Slot, body_in, borrow, give_back, lib, native
 from meshmsg._binding.errors import ClosedError, PeerError, RefusedError, TimedOutError
-from meshmsg._binding.message import Message
 from meshmsg._ranges.asking import (
     RETRIES,
     TIMEOUT,
+    Octets,
     Patience,
     Range,
     RemoteSpoolInfo,
@@ -240,7 +240,7 @@ class RemoteSpool(RemoteForm):
     def _do(self, request: Request) -> Answer:
         return self._ask(request)[0]
 
-    def _ask(self, request: Request) -> tuple[Answer, bytes]:
+    def _ask(self, request: Request) -> tuple[Answer, Octets]:
         """Ask until there is an answer."""
         patience = Patience(self._timeout, time.monotonic())
         while True:
@@ -259,6 +259,16 @@ class RemoteSpool(RemoteForm):
     def _batches(self, reading: Range) -> Iterator[SpoolBatch]:
         if not reading.begun:
             reading.begin(self._do(reading.opening()).stable_seq)
+        slot = borrow()
+        try:
+            yield from self._read(reading, slot)
+        finally:
+            slot.drop()
+            give_back(slot)
+        yield from reading.rest()
+
+    def _read(self, reading: Range, slot: Slot) -> Iterator[SpoolBatch]:
+        """Ask ahead, answer by answer: each is read where it came, until the next one comes."""
         request = reading.request()
         answer, data = self._ask(request) if request is not None else (None, b"")
         while request is not None and answer is not None:
@@ -271,8 +281,9 @@ class RemoteSpool(RemoteForm):
                 lib.mm_request_cancel(self._req._handle, number)
                 raise
             del made, data
-            answer, data = self._end(request, number) if request is not None else (None, b"")
-        yield from reading.rest()
+            answer, data = (
+                self._end(request, number, slot) if request is not None else (None, b"")
+            )
 
     def _begin(self, request: Request | None) -> int:
         """Ask ahead, if that can be done at once; 0: it was not."""
@@ -281,11 +292,11 @@ class RemoteSpool(RemoteForm):
             native.request(self._req._handle, self._asking.octets(request), 0, 0, number)
         return number[0]
 
-    def _end(self, request: Request, number: int) -> tuple[Answer, bytes]:
+    def _end(self, request: Request, number: int, slot: Slot) -> tuple[Answer, Octets]:
         """Return the answer to what was asked ahead, or ask now."""
         if number:
             try:
-                data = self._had(number)
+                data = self._had(number, slot)
             except RefusedError:
                 raise
             except (PeerError, TimedOutError):
@@ -295,15 +306,12 @@ class RemoteSpool(RemoteForm):
                 return answer, data
         return self._ask(request)
 
-    def _had(self, number: int) -> Message:
-        req, slot = self._req, borrow()
+    def _had(self, number: int, slot: Slot) -> memoryview:
+        """Return an answer as it lies there, until something else does."""
         try:
-            req._await_reply(number, slot, self._timeout, self._timeout)
-            message: Message = req._unpack_one(slot)
-            return message
+            self._req._await_reply(number, slot, self._timeout, self._timeout)
         except BaseException:
-            lib.mm_request_cancel(req._handle, number)
+            lib.mm_request_cancel(self._req._handle, number)
             slot.drop()
             raise
-        finally:
-            give_back(slot)
+        return body_in(slot)

@@ -106,11 +106,19 @@ def address_of(given: str, what: str) -> str:
         raise TypeError(f"{what} is {given!r}; it is a str such as tcp://10.0.0.5:7450")
     bare = given.removeprefix(PROTECTED).removeprefix(PLAIN)
     _, host, port = parts_of(f"{PLAIN}{bare}")
-    if not port or _HOST.fullmatch(host) is None:
-        raise UsageError(
-            f"{what} is {given!r}; it is tcp://host:port, with a port up to {PORT_MAX}"
-        )
-    return f"{PLAIN}{bare}"
+    if "://" in bare:
+        why = f"a mesh port is of TCP, not of {bare.partition('://')[0]}"
+    elif ":" not in bare or bare.endswith(":"):
+        why = "it has no port" if bare else "it is empty"
+    elif not host:
+        why = "it has no host"
+    elif not port:
+        why = f"its port is 1 to {PORT_MAX}"
+    elif _HOST.fullmatch(host) is None:
+        why = "its host is no name and no IP; one of IPv6 is in brackets"
+    else:
+        return f"{PLAIN}{bare}"
+    raise UsageError(f"{what} is {given!r}; it is host:port or tcp://host:port: {why}")
 
 
 def joined(ip: str, port: int) -> str:

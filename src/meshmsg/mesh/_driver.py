@@ -7,6 +7,7 @@ the thread sends.
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import threading
@@ -17,16 +18,22 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOutError
-from meshmsg._events.log_records import block_signals, tell_of_error, until_over
+from meshmsg._events.log_records import (
+    block_signals,
+    record_of,
+    records,
+    tell_of_error,
+    until_over,
+)
 from meshmsg._mesh.seam import Evidence, MeshCore
-from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send
+from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
 from meshmsg._security.policy import Policy
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
-from meshmsg.mesh._link import QUESTION, Came, Link
+from meshmsg.mesh._finding.unreached import Unreached
+from meshmsg.mesh._link import LINGER_S, QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
 from meshmsg.mesh._place import Place
-from meshmsg.mesh._watch import is_there
 
 if TYPE_CHECKING:
     from meshmsg.mesh._udp.port import Port  # which needs cryptography
@@ -85,6 +92,7 @@ class Driver:
             os.set_blocking(fd, False)
         self._ready.register(self._rung, select.POLLIN)
         self._offers_at = 0.0
+        self._unreached = Unreached()
         self._left_at: float | None = None
         self._leave_by = float("inf")
         """When it leaves, whoever it knows by then."""
@@ -300,9 +308,17 @@ class Driver:
         if any(moved):
             self.core.moved(now, self.place.addresses)
             self.seeding.ask_again()
+        if now >= self._offers_at:
+            self._tell_of_seeds(now)
         if any(moved) or now >= self._offers_at:
             self._offers_at = now + OFFERS_S
             self.changed()
+
+    def _tell_of_seeds(self, now: float) -> None:
+        me = self.core.me()
+        for words in self._unreached.look(now, self.seeding.tried(), self.link.dialed):
+            words = f"Mesh {me.name!r} of {me.cluster!r}: {words}"
+            records.put(record_of(logging.WARNING, words))
 
     def _send(self, now: float, out: Sequence[Send | Answer]) -> None:
         for one in out:
@@ -327,11 +343,10 @@ class Driver:
         if self._left_at is None:
             return False
         with self.lock:
-            alone = sum(map(is_there, self.core.members())) <= 1
-            alone = alone and not (self.link.busy or self.link.router.peers())
-            quiet = alone or self.core.due() == float("inf")
-        if now - self._left_at < LEAVE_S and (self.link.waits or not quiet):
+            told = any(one.state == State.ALIVE for one in self.core.members()[1:])
+            quiet = self.core.due() == float("inf")
+        if told and now - self._left_at < LEAVE_S and (self.link.waits or not quiet):
             return False
         with suppress(TimedOutError, MeshError):
-            self.link.router.drain(timeout=LEAVE_S)
+            self.link.router.drain(timeout=LEAVE_S if told else LINGER_S)
         return True

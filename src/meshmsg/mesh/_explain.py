@@ -82,8 +82,11 @@ class Explanation:
             f"  at {', '.join(record.addresses) or 'no address'}, host "
             f"{name_of_host(record.host) or '-'}, zone {record.zone or '-'}",
         ]
-        if one.heard is None:
-            said.append("  nothing of its own ever came here")
+        if one not in self.others:
+            said.append("  it is this node itself")
+        elif one.heard is None:
+            told = "told of itself" if one.told_by == record.node_id else "was told of by others"
+            said.append(f"  it {told}, and has not answered a probe of this node yet")
         else:
             said.append(f"  last heard of itself {max(self.now - one.heard, 0):.1f} s ago")
         if one.rtt is not None:

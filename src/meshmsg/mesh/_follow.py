@@ -8,12 +8,14 @@ Where a socket proves by its node's key whose it is, nobody else is taken at its
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Sequence
 
 from meshmsg._binding.errors import AddressError, MeshError, UsageError
+from meshmsg._events.log_records import record_of, records
 from meshmsg._mesh.keys.node import public_key
-from meshmsg._mesh.told import NODE_KEY, Event, Member, Record, State
+from meshmsg._mesh.told import NODE_KEY, Event, Member, Record, Service, State
 from meshmsg._security.tls import NodeSecret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.endpoints import connect_node
@@ -21,13 +23,15 @@ from meshmsg._socket.peers import all_peers
 from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
 from meshmsg.mesh._evidence import Losses
-from meshmsg.mesh._select import Candidate, Choice, chosen
+from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
 from meshmsg.mesh._watch import concerns
 
 ENDPOINTS_MAX = 4_096
 """Endpoints that one socket is connected to by the mesh."""
 ERRORS_MAX = 256
 """Endpoints whose refusal is remembered."""
+WARNED_MAX = 16
+"""Roles that do not fit and are warned of, of one service."""
 _GONE = (State.LEFT, State.FORGOTTEN)
 _ANYBODY = b""
 """In place of the key of a node: whoever has the secret, if there is one."""
@@ -65,6 +69,7 @@ class Follower:
         """
         self._service, self._choice = service, choice
         self._socket = weakref.ref(socket)
+        self._role, self._kind = socket._role, type(socket).__name__
         self._own, self._members = own, members
         self._lost = lost
         self._losses = Losses(socket._outlet, ring)
@@ -78,6 +83,8 @@ class Follower:
         self._surplus = True
         """Whether some that are dialed are to be left, and wait for others, or for their end."""
         self._errors: dict[str, str] = {}
+        self._warned: set[str] = set()
+        """Roles that do not fit, and that were told of."""
 
     @property
     def errors(self) -> dict[str, str]:
@@ -119,7 +126,7 @@ class Follower:
             if member.state in _GONE:
                 continue
             for service in member.record.services:
-                if service.name != self._service:
+                if service.name != self._service or not self._fits(member, service):
                     continue
                 url = usable(service.endpoints, member.record.host, own.record.host)
                 if not url:
@@ -140,6 +147,23 @@ class Follower:
         if before is None or self._dialed.get(url) == key:
             return True
         return self._dialed.get(url) != self._wanted[url] and record.boot_epoch > before.boot_epoch
+
+    def _fits(self, member: Member, service: Service) -> bool:
+        """Whether the socket can talk to what a node offers; once of each role it is told if not"""
+        if fits(self._role, service.role):
+            return True
+        words = cannot(self._role, service.role, member)
+        if len(self._errors) < ERRORS_MAX:
+            self._errors.update(dict.fromkeys(service.endpoints, words))
+        if service.role not in self._warned and len(self._warned) < WARNED_MAX:
+            self._warned.add(service.role)
+            told = f"{self._kind} follows the service {self._service!r}: {words}"
+            records.put(record_of(logging.WARNING, told))
+        return False
+
+    def why_nobody(self) -> str:
+        """Tell why the socket may have no peer of the service; "": no reason is known."""
+        return why_nobody(self._role, self._service, self._members())
 
     def _look(self, socket: SocketBase) -> None:
         own = self._own()

@@ -21,6 +21,7 @@ from meshmsg._security.policy import Policy
 from meshmsg._socket.engine import engine_apart
 from meshmsg._sync.roles import Router
 from meshmsg.mesh._addresses import PLAIN, PROTECTED
+from meshmsg.mesh._finding.unreached import Attempts
 
 CONNECTIONS_MAX = 256
 """Connections that this node has made and keeps."""
@@ -115,6 +116,8 @@ class Link:
         self._look_at = 0.0
         self.errors: OrderedDict[str, str] = OrderedDict()
         """By address: why it could not be reached the last time."""
+        self.attempts: OrderedDict[str, int] = OrderedDict()
+        """By address: how many attempts in a row failed; 0: the last one went well."""
         self.dropped = 0
         """Messages that found no room or nobody."""
         self.seen: list[tuple[str, bytes]] = []
@@ -280,7 +283,7 @@ class Link:
                 found.append(self._up(url, made))
             elif event.kind in _ENDS:
                 words = event.detail or event.reason.name
-                self._failed(url, words)
+                self._failed(url, words, dialing=event.kind != EventKind.PEER_DOWN)
                 self._hang_up(url)
                 found.append(Seen(url, made.node, _evidence_of(event), words))
             elif event.kind == EventKind.PEER_STALLED:
@@ -290,24 +293,44 @@ class Link:
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
         self.errors.pop(url, None)
+        self._attempted(url, 0)
         self._put(made.identity, [_WHERE, url.encode()])
         for data in made.waiting:
             self._put(made.identity, [data])
         made.waiting.clear()
         return Seen(url, made.node, None, "")
 
-    def _failed(self, url: str, words: str) -> None:
+    def _failed(self, url: str, words: str, *, dialing: bool = True) -> None:
         self.errors[url] = words
         self.errors.move_to_end(url)
         while len(self.errors) > ERRORS_MAX:
             self.errors.popitem(last=False)
+        if dialing:
+            self._attempted(url, self.attempts.get(url, 0) + 1)
+
+    def _attempted(self, url: str, failed: int) -> None:
+        self.attempts[url] = failed
+        self.attempts.move_to_end(url)
+        while len(self.attempts) > ERRORS_MAX:
+            self.attempts.popitem(last=False)
+
+    def dialed(self, address: str) -> Attempts | None:
+        """Return what became of dialing an address; None: it was not dialed, or long ago."""
+        failed = self.attempts.get(address)
+        return None if failed is None else Attempts(failed, self.errors.get(address, ""))
+
+    def why(self, address: str) -> str:
+        """Return why an address could not be reached; "": it could, or was not dialed."""
+        words, failed = self.errors.get(address, ""), self.attempts.get(address, 0)
+        return f"{words}, {failed} attempts in a row" if words and failed > 1 else words
 
 
 _AS_IT_ENDS = frozenset((EventKind.HANDSHAKE_FAILED,))
 """What comes of a dial as a process ends; of one that wants a secret it comes again."""
-_ORDINARY = frozenset((EventKind.DROPPED, EventKind.PEER_DOWN))
-"""Gossip to somebody who left, which is counted and said again to others; and ends, which the mesh
-tells of itself."""
+_ORDINARY = frozenset((EventKind.DROPPED, EventKind.PEER_DOWN, EventKind.CONNECT_FAILED))
+"""Gossip to somebody who left, which is counted and said again to others; and ends, and members
+that nobody can connect to, which the mesh tells of itself. Of seeds it tells, too (unreached.py).
+"""
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
 
 

@@ -27,6 +27,7 @@ from meshmsg._security.policy import Policy
 from meshmsg._security.tls import NodeSecret, Secret
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import check_count, check_flag
+from meshmsg._socket.state import Followed
 from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
 from meshmsg.mesh._driver import LEAVE_S, Driver
 from meshmsg.mesh._explain import Explanation, matching
@@ -38,7 +39,7 @@ from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
 from meshmsg.mesh._place import AUTO, Place
 from meshmsg.mesh._questions import Questions
-from meshmsg.mesh._select import choice_of
+from meshmsg.mesh._select import choice_of, misfit
 from meshmsg.mesh._watch import is_there, offers
 
 LOOPBACK = "tcp://127.0.0.1:0"
@@ -306,7 +307,8 @@ class MeshForm:
         members = self._members()
         found = matching(members, node)
         names = {one.record.node_id: name_of(one) for one in members}
-        errors = dict(driver.link.errors)
+        link = driver.link
+        errors = {address: link.why(address) for address in tuple(link.errors)}
         return Explanation(
             asked=node,
             others=tuple(members[1:]),
@@ -321,7 +323,7 @@ class MeshForm:
             },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
-            dropped=driver.link.dropped + (driver.port.dropped if driver.port else 0),
+            dropped=link.dropped + (driver.port.dropped if driver.port else 0),
             refused=driver.port.counts if driver.port else {},
             by_datagrams=frozenset(
                 one.record.node_id
@@ -416,7 +418,9 @@ class MeshForm:
             The socket.
 
         Raises:
-            UsageError: An argument is wrong.
+            UsageError: An argument is wrong; or some nodes offer the service, and none of them in a
+                role that this one can talk to. Of one that comes later a warning is logged, and it
+                is not connected to.
             ClosedError: The mesh was closed.
         """
         choice, name = choice_of(select), service_name(service)
@@ -424,12 +428,14 @@ class MeshForm:
         if isinstance(socket, type):
             if not issubclass(socket, SocketBase):
                 raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
+            self._check_role(name, socket)
             if self.security is not None:
                 options.setdefault("security", self.security)
             opened: Any = socket(**options)
         elif isinstance(socket, SocketBase):
             if options:
                 raise UsageError(f"{', '.join(options)}: options are for a class, not for a socket")
+            self._check_role(name, type(socket))
             opened = socket
         else:
             raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
@@ -443,10 +449,16 @@ class MeshForm:
             ring=driver.ring,
             lost=driver.lost,
         )
+        opened._follows = (*opened._follows, Followed(name, follower.why_nobody))
         self._followers = [one for one in self._followers if one.is_open] + [follower]
         driver.listen(follower)
         result: SocketT = opened
         return result
+
+    def _check_role(self, service: str, kind: type[SocketBase]) -> None:
+        wrong = misfit(kind._role, service, self._members())
+        if wrong:
+            raise UsageError(f"a {kind.__name__} cannot follow the service {service!r}: {wrong}")
 
     # Waiting and leaving, for both
 
@@ -466,7 +478,7 @@ class MeshForm:
         names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
         words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
         words += [f"there: {names}"] if names else []
-        for seed in self._driver.seeding.infos(lambda a: self._driver.link.errors.get(a, "")):
+        for seed in self._driver.seeding.infos(self._driver.link.why):
             why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
             words += [f"seed {seed.seed}: {why}"] if why else []
         return TimedOutError("; ".join(words[: NAMED_MAX + 2]), code=lib.MM_ETIMEDOUT)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from meshmsg._binding.errors import PeerError, RefusedError, TimedOutError
+from meshmsg._binding.snapshots import Reason
 from meshmsg._mesh.told import Event, Member
 from meshmsg._security.policy import Policy
 from meshmsg._sync.roles import Dealer
@@ -136,6 +137,7 @@ class Asking:
         self.address = address_of(address, "the address")
         url = self.address if security is None else self.address.replace(PLAIN, PROTECTED, 1)
         self._dealer = Dealer(connect=url, security=security)
+        self._secret = security is not None
 
     def ask(self, verb: str, node: str = "", timeout: float = TIMEOUT_S) -> dict[str, Any]:
         """Ask, and return the answer.
@@ -147,7 +149,11 @@ class Asking:
         """
         token = os.urandom(TOKEN)
         question = json.dumps({"ask": verb, "node": node}).encode()
-        self._dealer.wait_for_peers(1, timeout=timeout)
+        try:
+            self._dealer.wait_for_peers(1, timeout=timeout)
+        except TimedOutError as error:
+            words = f"{self.address}: {self._hint()}{error}"
+            raise TimedOutError(words, code=error.code, address=self.address) from None
         self._dealer.send_frames([QUESTION, token, question], timeout=timeout)
         answer = self.next(token, timeout)
         self._token = token
@@ -180,6 +186,17 @@ class Asking:
             if not isinstance(told, dict):
                 raise PeerError(f"{self.address} gave no answer that can be read")
             return told
+
+    def _hint(self) -> str:
+        """Say what to give, if the handshake ended for want of it."""
+        reasons = {one.reason for one in self._dealer.events()}
+        if Reason.PLAINTEXT in reasons:
+            return "this mesh has a secret: give its file, --secret FILE, as secret= of its nodes; "
+        if Reason.TLS_ALERT in reasons:
+            return "this mesh most likely has another secret than that of --secret; "
+        if self._secret and Reason.HANDSHAKE_EOF in reasons:
+            return "this mesh most likely has no secret: leave out --secret; "
+        return ""
 
     def close(self) -> None:
         """Ask no more."""

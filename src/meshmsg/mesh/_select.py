@@ -10,7 +10,19 @@ import hashlib
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
+from meshmsg._binding.snapshots import text
+from meshmsg._mesh.told import Member, State
+from meshmsg.mesh._addresses import name_of
+from meshmsg.mesh._offers import SPOOL_ROLE
+from meshmsg.mesh._watch import is_there
+
+_ROLES: dict[str, int] = {
+    text(lib.mm_role_name(role)).lower(): role for role in range(1, lib.MM_ROLE_COUNT)
+}
+"""What records call roles. The core's table decides which can talk to each other; one that it does
+not know may be of a later version, and is tried."""
 
 COUNT_MAX = 10_000
 """Of `select="n=..."`."""
@@ -82,3 +94,47 @@ def chosen(
             order = sorted(there, key=lambda one: -_score(one, own))
         there = order[: choice.count or 1]
     return {one.url: one for one in there}
+
+
+def fits(role: int, offered: str) -> bool:
+    """Whether a socket of a role can talk to what a record calls so."""
+    other = _ROLES.get(offered)
+    if other is None:
+        return offered != SPOOL_ROLE
+    return bool(lib.mm_roles_fit(role, other))
+
+
+def cannot(role: int, offered: str, by: Member) -> str:
+    """Say that it cannot."""
+    mine = text(lib.mm_role_name(role))
+    if offered == SPOOL_ROLE:
+        return f"{name_of(by)} offers a SpoolServer there, which a RemoteSpool reads, not a {mine}"
+    return f"{mine} cannot talk to {offered.upper()}, which {name_of(by)} offers there"
+
+
+def misfit(role: int, service: str, members: Iterable[Member]) -> str:
+    """Say why nobody who offers a service fits a role; "": somebody does, or nobody offers it."""
+    said = ""
+    for member in filter(is_there, members):
+        for one in member.record.services:
+            if one.name != service:
+                continue
+            if fits(role, one.role):
+                return ""
+            said = said or cannot(role, one.role, member)
+    return said
+
+
+def why_nobody(role: int, service: str, members: list[Member]) -> str:
+    """Say why a socket that follows a service may have no peer of it; "": no reason is known."""
+    wrong = misfit(role, service, members)
+    if wrong:
+        return f"{service!r}: {wrong}"
+    offering = [one for one in members if any(s.name == service for s in one.record.services)]
+    if any(map(is_there, offering)):
+        return ""
+    gone = [one for one in offering if one.state == State.UNREACHABLE]
+    if gone:
+        return f"{service!r} is offered by {name_of(gone[0])}, which is UNREACHABLE"
+    there = sum(map(is_there, members))
+    return f"nobody offers {service!r}, of {there} member{'s' if there != 1 else ''}"

@@ -15,6 +15,7 @@ from random import Random
 from meshmsg._binding.errors import UsageError
 from meshmsg._events.log_records import block_signals, until_over
 from meshmsg.mesh._finding.seeds import ASK_FIRST_S, ASK_MAX_S, Seed, Static, believed
+from meshmsg.mesh._finding.unreached import Attempts, Tried
 
 SEEDS_MAX = 64
 """Seeds of one node."""
@@ -56,6 +57,9 @@ class _Asked:
         self.due = 0.0
         self.wait = ASK_FIRST_S
         self.error = ""
+        self.failed = 0
+        """Questions in a row that it could not answer, or not well."""
+        self.why = ""
 
     def ask(self, own: str, local: bool, now: float) -> float:
         """Ask, and note what came; return seconds until it is asked again."""
@@ -63,13 +67,16 @@ class _Asked:
         try:
             found = self.seed._find(own)
         except Exception as error:  # a function of a user's may raise anything
-            self.error = f"{type(error).__name__}: {error}"[:WORDS_MAX]
+            self.error = self.why = f"{type(error).__name__}: {error}"[:WORDS_MAX]
+            self.failed += 1
             wait, self.wait = self.wait, min(2 * self.wait, ASK_MAX_S)
             return wait
         given = isinstance(self.seed, Static)  # who wrote them there knows what they are
         taken, words = believed(found.addresses, local=local or given)
         self.addresses, self.error = taken, "; ".join(filter(None, (words, found.words)))
         self.wait = ASK_FIRST_S
+        self.why = found.trouble
+        self.failed = self.failed + 1 if found.trouble else 0
         return found.again if found.again is not None else ASK_FIRST_S
 
 
@@ -169,6 +176,17 @@ class Seeding:
             )
             for one in self._asked
         )
+
+    def tried(self) -> list[Tried]:
+        """Tell of each what became of asking it; of a list of addresses each is one."""
+        found = []
+        for one in self._asked:
+            asked, addresses = Attempts(one.failed, one.why), tuple(one.addresses)
+            if isinstance(one.seed, Static):
+                found += [Tried(address, asked, (address,)) for address in addresses]
+            else:
+                found.append(Tried(repr(one.seed), asked, addresses))
+        return found
 
     def close(self) -> None:
         """Ask no more. Safe to call twice."""

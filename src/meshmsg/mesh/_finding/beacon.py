@@ -76,13 +76,14 @@ class Beacon(Seed):
         now, wall_ms = time.monotonic(), time.time_ns() // 1_000_000
         self._look(self._socket, heard, keys, now, wall_ms)
         data = heard.say(now, wall_ms, own or self._address(self._socket, node), keys[0])
-        words = heard.words()
+        words, trouble = heard.words(), ""
         if data is not None:
             try:
                 self._socket.sendto(data, (self._group, self._port))
             except OSError as error:  # who may not speak can listen
-                words = f"nothing can be sent: {error}" + (f"; {words}" if words else "")
-        return Found(heard.addresses(now), EVERY_S, words)
+                trouble = f"nothing can be sent: {error}"
+                words = f"{trouble}; {words}" if words else trouble
+        return Found(heard.addresses(now), EVERY_S, words, trouble)
 
     def _look(
         self, opened: socket.socket, heard: Heard, keys: list[bytes], now: float, wall_ms: int

@@ -136,7 +136,12 @@ class Heard:
             return
         self._fresh(now)
         of = Counter(source for _, source in self._kept.values())
-        if address not in self._kept and not self._has_room(of, source):
+        known = self._kept.get(address)
+        if known is not None and known[1] != source:  # it is that one's now, if there is room
+            room = of[source] < KEPT_OF_SOURCE
+        else:
+            room = known is not None or self._has_room(of, source)
+        if not room:
             self.counts["of more nodes than are kept"] += 1
             return
         self._kept[address] = now, source

@@ -7,6 +7,7 @@ and never more than `ADDRESSES_MAX` of it; a seed that fails raises, and is aske
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable
@@ -14,7 +15,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from meshmsg._binding.errors import UsageError
-from meshmsg._hints.plural import counted
 from meshmsg.mesh._addresses import address_of, denied, parts_of
 
 ADDRESSES_MAX = 256
@@ -31,6 +31,8 @@ DIR_FILES_MAX = 10_000
 """Files of a folder that are looked at."""
 ENDING = ".node"
 """Of the name of a node's file."""
+UNFINISHED = re.compile(r"[0-9a-f]{16}\.node\.[0-9a-f]{16}\.new")
+"""The name of a file that is not yet renamed to that of a node: of a writer that was killed."""
 LINE_MAX = 512
 """Octets that are read of one."""
 
@@ -43,6 +45,8 @@ class Found(NamedTuple):
     """Seconds until it is worth asking again; None: as for any seed."""
     words: str = ""
     """What is to be told of it (`explain`)."""
+    trouble: str = ""
+    """Why it is of less use than it should be, although it goes on."""
 
 
 class Node(NamedTuple):
@@ -94,9 +98,7 @@ class Static(Seed):
             raise TypeError(f"addresses is {addresses!r}; it is a list of str")
         self._addresses = [address_of(one, "a seed") for one in addresses]
         if len(self._addresses) > ADDRESSES_MAX:
-            raise UsageError(
-                f"{counted(len(self._addresses), 'address')}; a seed has up to {ADDRESSES_MAX}"
-            )
+            raise UsageError(f"{len(self._addresses)} addresses; a seed has up to {ADDRESSES_MAX}")
 
     def _find(self, own: str) -> Found:
         return Found(self._addresses, ASK_MAX_S)
@@ -175,6 +177,8 @@ class SharedDir(Seed):
                     break
                 if entry.name.endswith(ENDING) and entry.name != self._name:
                     found += self._read(entry, now)
+                elif own and UNFINISHED.fullmatch(entry.name):
+                    self._sweep(entry, now)
         return Found(found, DIR_EVERY_S)
 
     def _write(self, own: str) -> float:
@@ -209,6 +213,13 @@ class SharedDir(Seed):
         except (OSError, ValueError, UsageError):
             return []  # half a file, or of somebody else
         return [address] if age <= DIR_AGE_S else []
+
+    def _sweep(self, entry: os.DirEntry[str], now: float) -> None:
+        """Remove what a killed writer left. One that only slept makes another in its next turn."""
+        with suppress(OSError):  # its writer renamed it, or another node was first
+            facts = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(facts.st_mode) and now - facts.st_mtime > DIR_AGE_S:
+                os.unlink(entry.path)
 
     def _gone(self) -> None:
         if self._wrote:
