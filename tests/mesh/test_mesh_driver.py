@@ -16,6 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._mesh.seam import Evidence
 from meshmsg._mesh.told import Answer, Arrival, Event, Member, Record, Send, Service, State
+from meshmsg._socket.peers import PEERS_FIRST, addresses_of
 from meshmsg.mesh import _driver, _link
 from meshmsg.mesh._driver import Driver
 from meshmsg.mesh._link import Link
@@ -239,6 +240,23 @@ def test_connections_that_nothing_is_said_over_are_closed(nodes: list[Node]) -> 
         assert a.link.busy
         a.link.close_idle(time.monotonic() + 2 * _link.IDLE_S)
         assert not a.link.busy
+
+
+def test_where_peers_are_is_what_peers_of_the_socket_say() -> None:
+    """However many; what is known is taken as it is, and who left is not in it."""
+    with mm.Router(bind="tcp://127.0.0.1:0") as router:
+        others = [mm.Dealer(connect=router.endpoint) for _ in range(PEERS_FIRST + 4)]
+        router.wait_for_peers(len(others), timeout=WAIT_S)
+        found = addresses_of(router._handle, {})
+        assert found == {one.identity: one.address for one in router.peers()}
+        assert len(found) == len(others)
+        first, second = list(found)[:2]
+        again = addresses_of(router._handle, {first: "as it was", b"who left": "there"})
+        assert again == {**found, first: "as it was"}
+        assert again[second].startswith("tcp://127.0.0.1:")
+        for other in others:
+            other.close()
+    assert addresses_of(router._handle, found) == {}
 
 
 def test_what_waits_for_a_connection_has_a_limit(nodes: list[Node]) -> None:
