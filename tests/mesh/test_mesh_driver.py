@@ -213,6 +213,24 @@ def test_the_thread_sleeps_until_something_is_due(nodes: list[Node]) -> None:
     assert eventually(lambda: a.core.ticks) == before + 1
 
 
+def test_messages_are_looked_for_only_when_some_came(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most turns of a node at rest are for what is due."""
+    a, b = nodes
+    looks: list[float] = []
+    came = a.link.came
+    monkeypatch.setattr(a.link, "came", lambda: [looks.append(time.monotonic()), *came()][1:])
+    with a.driver.lock:
+        before, a.core.next = a.core.ticks, 0.0
+    a.driver.ring()
+    eventually(lambda: a.core.ticks > before)
+    assert looks == []
+    b.say(Send(a.link.address, b"x", NODE))
+    eventually(lambda: a.noted("arrived"))
+    assert looks
+
+
 def test_connections_are_few_and_the_oldest_is_closed_first(
     nodes: list[Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
