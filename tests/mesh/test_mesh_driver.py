@@ -16,6 +16,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._mesh.seam import Evidence
 from meshmsg._mesh.told import Answer, Arrival, Event, Member, Record, Send, Service, State
+from meshmsg._socket.peers import PEERS_FIRST, addresses_of
 from meshmsg.mesh import _driver, _link
 from meshmsg.mesh._driver import Driver
 from meshmsg.mesh._link import Link
@@ -212,6 +213,24 @@ def test_the_thread_sleeps_until_something_is_due(nodes: list[Node]) -> None:
     assert eventually(lambda: a.core.ticks) == before + 1
 
 
+def test_messages_are_looked_for_only_when_some_came(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most turns of a node at rest are for what is due."""
+    a, b = nodes
+    looks: list[float] = []
+    came = a.link.came
+    monkeypatch.setattr(a.link, "came", lambda: [looks.append(time.monotonic()), *came()][1:])
+    with a.driver.lock:
+        before, a.core.next = a.core.ticks, 0.0
+    a.driver.ring()
+    eventually(lambda: a.core.ticks > before)
+    assert looks == []
+    b.say(Send(a.link.address, b"x", NODE))
+    eventually(lambda: a.noted("arrived"))
+    assert looks
+
+
 def test_connections_are_few_and_the_oldest_is_closed_first(
     nodes: list[Node], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +258,23 @@ def test_connections_that_nothing_is_said_over_are_closed(nodes: list[Node]) -> 
         assert a.link.busy
         a.link.close_idle(time.monotonic() + 2 * _link.IDLE_S)
         assert not a.link.busy
+
+
+def test_where_peers_are_is_what_peers_of_the_socket_say() -> None:
+    """However many; what is known is taken as it is, and who left is not in it."""
+    with mm.Router(bind="tcp://127.0.0.1:0") as router:
+        others = [mm.Dealer(connect=router.endpoint) for _ in range(PEERS_FIRST + 4)]
+        router.wait_for_peers(len(others), timeout=WAIT_S)
+        found = addresses_of(router._handle, {})
+        assert found == {one.identity: one.address for one in router.peers()}
+        assert len(found) == len(others)
+        first, second = list(found)[:2]
+        again = addresses_of(router._handle, {first: "as it was", b"who left": "there"})
+        assert again == {**found, first: "as it was"}
+        assert again[second].startswith("tcp://127.0.0.1:")
+        for other in others:
+            other.close()
+    assert addresses_of(router._handle, found) == {}
 
 
 def test_what_waits_for_a_connection_has_a_limit(nodes: list[Node]) -> None:

@@ -6,7 +6,7 @@ and SYNC_TOTAL_MAX in all, and at most SYNCS_MAX are answered at once.
 
 from __future__ import annotations
 
-from math import log2, sqrt
+from math import log2
 
 from .here import Here
 from .limits import (
@@ -57,8 +57,10 @@ SETTLING = 2.0
 DOUBLINGS_MAX = 20
 PACED = 110
 """Versions that a sync of a node which is not at rest compares at most, in a mesh of `PACED_AT`; in
-a larger one more, by the square root: so that a join of all at once does not fill the network."""
+a larger one more: so that a join of all at once does not fill the network, nor take much longer."""
 PACED_AT = 1_000
+PACED_BY = 1.2
+"""The power of the number of members that those versions grow by."""
 PASSED_ON_MAX = 2
 """New records of one message of a sync that are passed on as rumours, too."""
 FIRST = 1
@@ -183,7 +185,7 @@ class Syncer:
         """Return how many octets of versions a sync tells: few, where much is new."""
         if self.agreed >= AGREE:
             return SYNC_MAX
-        entries = PACED * max(1.0, sqrt(self.here.members / PACED_AT))
+        entries = PACED * max(1.0, self.here.members / PACED_AT) ** PACED_BY
         return min(SYNC_MAX, AT + BITS + int(entries) * VERSION_ENTRY.size)
 
     def _entry(self, row: Row) -> bytes:

@@ -235,8 +235,8 @@ class Driver:
         try:
             if self._over:
                 return True
-            self._sleep()
-            return self._over or self._turn(self.clock())
+            came = self._sleep()
+            return self._over or self._turn(self.clock(), came)
         except (ClosedError, ForkedError):
             return True
         except BaseException:  # no memory, say
@@ -244,24 +244,28 @@ class Driver:
             self._ended.wait(AGAIN_S)
             return False
 
-    def _sleep(self) -> None:
+    def _sleep(self) -> bool:
+        """Sleep until something is to be done; return whether messages came."""
         with self.lock:
             due = min(self.core.due(), self._offers_at)
             if self._left_at is None:
                 due = min(due, self._leave_by)
         wait = min(max(due - self.clock(), 0.0), FAR)
-        self._ready.poll(int(wait * 1000) + (wait > 0))
-        with suppress(BlockingIOError):
+        ready = {fd for fd, _ in self._ready.poll(int(wait * 1000) + (wait > 0))}
+        if self._rung in ready:
+            ready.discard(self._rung)
             os.read(self._rung, READ)
+        return bool(ready)
 
-    def _turn(self, now: float) -> bool:
+    def _turn(self, now: float, messages: bool) -> bool:
         """Take what came, do what is due, send what is to be sent; true: it is over."""
         questions: list[Came] = []
         with self.lock:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
                     self.core.saw(now, seen.node, seen.evidence)
-            for came in self.link.came() + (self.port.came(now) if self.port else []):
+            came_now = self.link.came() if messages else []
+            for came in [*came_now, *(self.port.came(now) if self.port else ())]:
                 if len(came.frames) == 1:
                     self.core.arrived(now, Arrival(came.source, came.frames[0], came.reply))
                 elif came.frames[0] == QUESTION:

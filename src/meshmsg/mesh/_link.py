@@ -19,6 +19,7 @@ from meshmsg._mesh.limits import SYNC_MAX
 from meshmsg._mesh.seam import Evidence
 from meshmsg._security.policy import Policy
 from meshmsg._socket.engine import engine_apart
+from meshmsg._socket.peers import addresses_of
 from meshmsg._sync.roles import Router
 from meshmsg.mesh._addresses import PLAIN, PROTECTED
 from meshmsg.mesh._finding.unreached import Attempts
@@ -265,7 +266,7 @@ class Link:
 
     def _source_of(self, peer: bytes) -> str:
         if peer not in self._sources:
-            self._sources = {one.identity: one.address for one in self.router.peers()}
+            self._sources = addresses_of(self.router._handle, self._sources)
         return self._sources.get(peer, "")
 
     # What happened

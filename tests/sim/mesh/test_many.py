@@ -10,7 +10,7 @@ from meshmsg._mesh.told import State
 
 from . import scenes
 from .shared import SharedRows
-from .targets import CRASH
+from .targets import CRASH, STEADY
 from .world import World
 
 MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
@@ -20,6 +20,14 @@ MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
 def test_ten_thousand_know_in_time_that_one_of_them_vanished() -> None:
     """With one message of a hundred lost."""
     assert scenes.crash(10_000, 1, limit=20.0) <= CRASH[10_000]
+
+
+@pytest.mark.skipif(MANY < 1000, reason="minutes; make sim runs it")
+def test_ten_thousand_at_rest_for_a_minute_say_little_and_blame_nobody() -> None:
+    """With one message of a hundred lost."""
+    alarms, octets = scenes.quiet(10_000, 1, 60.0)
+    assert alarms == 0
+    assert octets <= STEADY
 
 
 def test_nodes_that_share_their_members_do_not_share_what_they_think_of_them() -> None:
