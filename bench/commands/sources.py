@@ -24,7 +24,7 @@ SPARK = "spark"
 PEERS = (
     "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,arrow-spark,parquet-spark,socket-spark,kafka-spark"
 )
-STREAMS = "meshmsg-spark,kafka-spark"
+STREAMS = "meshmsg-spark,kafka-spark,arrow-spark"
 TRIGGER_ROWS = 4000
 """Rows of a stream whose latency is measured, at 200 a second."""
 COUNT = 400_000

@@ -31,7 +31,7 @@ from ..base.task import PATIENCE, Task
 from ..peers.seam import Peer
 from .kafka_broker import place_of
 from .spark_planning import planning_ms
-from .spark_triggers import figures_of, pacing
+from .spark_triggers import ROWS_A_TRIGGER, costs_ms, figures_of, pacing, triggers_of
 
 TASKS = 2
 """Of a session, at a time."""
@@ -148,7 +148,6 @@ class SparkMesh(SparkPeer):
             .load()
         )
 
-
     def trigger_costs(self, task: Task) -> dict[str, float]:
         """A stream of one spool, and what planning takes with many."""
         with tempfile.TemporaryDirectory(prefix="meshmsg-bench-") as folder:
@@ -168,13 +167,19 @@ def _stream_of(endpoints: str) -> Any:
 class SparkArrow(SparkPeer):
     """Record batches that are ready: what Spark itself takes."""
 
-    name = "arrow-spark"
+    name, kinds = "arrow-spark", ("source", "trigger")
 
     @contextmanager
     def frame(self, task: Task) -> Iterator[Any]:
         """Nothing is to be prepared."""
         options = {"count": task.count, "size": task.size, "tasks": TASKS}
         yield begun().read.format("bench_arrow").options(**options).load()
+
+    def trigger_costs(self, task: Task) -> dict[str, float]:
+        """A stream that has rows for each trigger; its latency means nothing."""
+        options = {"count": ROWS_A_TRIGGER, "size": task.size}
+        stream = begun().readStream.format("bench_arrow").options(**options).load()
+        return costs_ms(stream, None, triggers_of(task.count))
 
 
 class SparkPyzmq(SparkPeer):
