@@ -192,11 +192,12 @@ def _pattern(name: str, value: str) -> str:
 
 def _seeds(name: str, value: str) -> tuple[str, ...]:
     """Return seeds of a mesh as the text that they are, each looked at."""
-    from meshmsg.mesh._finding.asking import seeds_of
+    from meshmsg.mesh import parse_seed
 
     found = endpoints(name, value)
     try:
-        seeds_of(found)
+        for one in found:
+            parse_seed(one)
     except UsageError as error:
         raise UsageError(f"option {name}: {error}") from None
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg.mesh import parse_seed
 from meshmsg.mesh._finding.asking import seeds_of
 from meshmsg.mesh._finding.text import EXAMPLES, seed_of
 from tests.support.meshes import eventually, node
@@ -54,6 +55,14 @@ def test_what_is_none_is_said_in_words(text: str, why: str) -> None:
     """With what it would be."""
     with pytest.raises(mm.UsageError, match=why):
         seeds_of([text])
+
+
+def test_a_program_can_look_at_one() -> None:
+    """An address is a seed, too."""
+    assert repr(parse_seed("h:1")) == "Static(['tcp://h:1'])"
+    assert repr(parse_seed("dir:///a")) == "SharedDir('/a')"
+    with pytest.raises(mm.UsageError, match="a seed is 'junk'"):
+        parse_seed("junk")
 
 
 def test_examples_are_seeds() -> None:

@@ -12,7 +12,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg.mesh._addresses import PLAIN, PROTECTED
 from meshmsg.mesh._finding.beacon import Beacon
 from meshmsg.mesh._finding.dns import Dns, DnsSrv
-from meshmsg.mesh._finding.seeds import Seed, SharedDir
+from meshmsg.mesh._finding.seeds import Seed, SharedDir, Static
 
 EXAMPLES = {
     "dns": "dns://nodes.example.com:7450",
@@ -21,6 +21,25 @@ EXAMPLES = {
     "beacon": "beacon://",
 }
 """Each kind, as it is written; besides an address, such as tcp://10.0.0.5:7450."""
+
+
+def parse_seed(text: str) -> Seed:
+    """Return the seed that a text names, as `Mesh(seeds=...)` takes it; a text may be an address.
+
+    For programs that look at what they are told before there is a mesh. Thread-safe: yes.
+
+    Args:
+        text: "host:port", "tcp://host:port", "dns://name:port", "srv://name", "dir:///path",
+            "beacon://" or "beacon://group:port".
+
+    Returns:
+        The seed; of an address a `Static`.
+
+    Raises:
+        UsageError: It is none of these, or not as it is written.
+        ResourceError: It needs a package that is not there (`pip install meshmsg[mesh]`).
+    """
+    return seed_of(text) or Static([text])
 
 
 def seed_of(given: str) -> Seed | None:
