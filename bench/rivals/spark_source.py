@@ -91,7 +91,8 @@ def noop_seconds(frame: Any) -> float:
 class SparkPeer(Peer):
     """A source of Spark."""
 
-    transports, kinds, package = ("spark",), ("source",), "pyspark"
+    transports, package = ("spark",), "pyspark"
+    kinds: tuple[str, ...] = ("source",)
 
     def missing(self) -> str | None:
         """Spark, or Java."""

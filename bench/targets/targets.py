@@ -211,7 +211,7 @@ def sparked() -> list[Target]:
     mesh, size = "meshmsg-spark", 1024
     bounds = {"pyzmq-spark": 3, "pyzmq-spark-batch": 0.8, "parquet-spark": 0.8, "arrow-spark": 0.6}
     more = {"socket-spark": 5, "kafka-spark": 1}
-    rates = [
+    rates: list[tuple[str, float, int | str]] = [
         *((beside, bound, size) for beside, bound in {**bounds, **more}.items()),
         *((beside, bound, TENFOLD) for beside, bound in bounds.items()),
     ]

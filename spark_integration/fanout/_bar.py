@@ -13,7 +13,7 @@ from meshmsg import ResourceError
 
 from ._told import FanOutStats
 
-Progress: TypeAlias = Callable[[FanOutStats], None]
+Progress: TypeAlias = Callable[[FanOutStats], object]
 """Is told the counts."""
 
 
