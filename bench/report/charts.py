@@ -37,6 +37,7 @@ COLOURS = {
     "meshmsg-spark": "#0a7d8c",
     "pyzmq-spark": "#e2571e",
     "pyzmq-spark-batch": "#f5b971",
+    "arrow-spark": "#b7c46a",
     "parquet-spark": "#7a8f2a",
     "socket-spark": "#8c6bb1",
     "kafka-spark": "#4d4d4d",
