@@ -32,7 +32,7 @@ RIVALS = (
     *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "rabbitmq-durable"),
     *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
     *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "arrow-spark", "parquet-spark"),
-    *("socket-spark", "kafka-spark"),
+    *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
 )
 """The names of those in rivals/."""
 

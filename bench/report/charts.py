@@ -35,6 +35,8 @@ COLOURS = {
     "meshmsg-sp": "#12a5b8",
     "meshmsg-sp-batch": "#7fd6d0",
     "meshmsg-spark": "#0a7d8c",
+    "meshmsg-spark-stream": "#6cc3cc",
+    "parquet-spark-stream": "#c3d17a",
     "pyzmq-spark": "#e2571e",
     "pyzmq-spark-batch": "#f5b971",
     "arrow-spark": "#b7c46a",

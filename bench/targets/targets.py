@@ -87,7 +87,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "opening disk": ("meshmsg-spool",),
     "source spark": (
         *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "arrow-spark"),
-        *("socket-spark", "kafka-spark"),
+        *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
     ),
     "trigger spark": ("meshmsg-spark", "kafka-spark", "arrow-spark"),
     "acked tcp": (
@@ -215,12 +215,14 @@ def sparked() -> list[Target]:
         *((beside, bound, size) for beside, bound in {**bounds, **more}.items()),
         *((beside, bound, TENFOLD) for beside, bound in bounds.items()),
     ]
+    streams = ("meshmsg-spark-stream", "parquet-spark-stream")
     behind = ("p50_ms", "p99_ms", "trigger_ms", "idle_ms")
     return [
         *(
             Target("P17", "source spark", "messages_per_s", mesh, beside, bound, at=at)
             for beside, bound, at in rates
         ),
+        Target("P17", "source spark", "messages_per_s", *streams, 0.8, at=TENFOLD),
         *(
             Target("P17", "trigger spark", figure, mesh, "kafka-spark", 1, low=True, at=size)
             for figure in behind
