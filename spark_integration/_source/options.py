@@ -98,7 +98,7 @@ class SourceOptions:
     retain: int = 1
     offset_timeout: float = 10.0
     fetch_timeout: float = 120.0
-    batch_bytes: int = 4 * 2**20
+    batch_bytes: int = 2 * 2**20
     security: str | None = None
     topic: str | None = None
     topics: tuple[str, ...] | None = None
