@@ -31,8 +31,8 @@ RIVALS = (
     *("rabbitmq", "rabbitmq-acked", "rabbitmq-acked-batch"),
     *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "rabbitmq-durable"),
     *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
-    *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "socket-spark"),
-    "kafka-spark",
+    *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "arrow-spark", "parquet-spark"),
+    *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
 )
 """The names of those in rivals/."""
 

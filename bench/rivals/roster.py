@@ -28,9 +28,10 @@ from .spark_source import (
     SparkPyzmqBatch,
     SparkSocket,
 )
+from .spark_streams import SparkMeshStream, SparkParquetStream
 from .zenoh_python import Zenoh
 
-REDIS, RABBIT, KAFKA = Redis(), Rabbit(), Kafka()
+REDIS, RABBIT, KAFKA, SPARK = Redis(), Rabbit(), Kafka(), SparkMesh()
 
 RIVALS: tuple[Peer, ...] = (
     Pynng(),
@@ -58,11 +59,13 @@ RIVALS: tuple[Peer, ...] = (
     KAFKA,
     KafkaAcked(KAFKA),
     KafkaFlushed(),
-    SparkMesh(),
+    SPARK,
     SparkPyzmq(),
     SparkPyzmqBatch(),
     SparkArrow(),
     SparkParquet(),
     SparkSocket(),
     SparkKafka(KAFKA),
+    SparkMeshStream(SPARK),
+    SparkParquetStream(),
 )

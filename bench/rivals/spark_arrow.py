@@ -9,7 +9,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 ROWS = 4096
 """Rows of a record batch."""
@@ -39,6 +44,34 @@ class ReadyReader(DataSourceReader):
             yield batch if left >= ROWS else batch.slice(0, left)
 
 
+class ReadyStreamReader(DataSourceStreamReader):
+    """Has a few rows for each trigger: `count` of them."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._count, self._size = int(options["count"]), int(options["size"])
+        self._triggers = 0
+
+    def initialOffset(self) -> dict[str, Any]:
+        """None were there."""
+        return {"triggers": 0}
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+        """There is always one more."""
+        self._triggers += 1
+        return {"triggers": self._triggers}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """One task, if there is anything."""
+        return [InputPartition(self._count)] if start != end else []
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield them."""
+        import pyarrow as pa
+
+        column = pa.array([os.urandom(self._size)] * partition.value, pa.binary())
+        yield pa.RecordBatch.from_arrays([column], names=["value"])
+
+
 class ReadySource(DataSource):
     """`format("bench_arrow")`."""
 
@@ -54,3 +87,7 @@ class ReadySource(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:
         """The reader of a batch."""
         return ReadyReader(dict(self.options))
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        """The reader of a stream."""
+        return ReadyStreamReader(dict(self.options))

@@ -61,7 +61,6 @@ class SparkKafka(SparkPeer):
             .select("value")
         )
 
-
     def trigger_costs(self, task: Task) -> dict[str, float]:
         """A stream of a topic with one partition."""
         with self._broker.place("tcp://127.0.0.1:0") as url:

@@ -31,7 +31,7 @@ from ..base.task import PATIENCE, Task
 from ..peers.seam import Peer
 from .kafka_broker import place_of
 from .spark_planning import planning_ms
-from .spark_triggers import figures_of, pacing
+from .spark_triggers import ROWS_A_TRIGGER, costs_ms, figures_of, pacing, triggers_of
 
 TASKS = 2
 """Of a session, at a time."""
@@ -91,7 +91,8 @@ def noop_seconds(frame: Any) -> float:
 class SparkPeer(Peer):
     """A source of Spark."""
 
-    transports, kinds, package = ("spark",), ("source",), "pyspark"
+    transports, package = ("spark",), "pyspark"
+    kinds: tuple[str, ...] = ("source",)
 
     def missing(self) -> str | None:
         """Spark, or Java."""
@@ -126,9 +127,8 @@ class SparkMesh(SparkPeer):
         """Where spools are shown, by folder, to the end of this process: workers of Spark keep
         their connections."""
 
-    @contextmanager
-    def frame(self, task: Task) -> Iterator[Any]:
-        """Fill a spool and show it."""
+    def shown(self, task: Task) -> str:
+        """Fill a spool and show it; where."""
         folder = str(Path(task.folder) / f"spark-{task.size}-{task.count}.spool")
         if not Path(folder).exists():
             body = task.body()
@@ -139,15 +139,19 @@ class SparkMesh(SparkPeer):
         if folder not in self._shown:
             atexit.register(self._servers.close)
             self._shown[folder] = self._servers.enter_context(_started(command))
+        return self._shown[folder]
+
+    @contextmanager
+    def frame(self, task: Task) -> Iterator[Any]:
+        """A spool that is shown."""
         yield (
             begun()
             .read.format("meshmsg")
-            .option("endpoints", self._shown[folder])
+            .option("endpoints", self.shown(task))
             .option("columns", "value")
             .option("minPartitions", TASKS)
             .load()
         )
-
 
     def trigger_costs(self, task: Task) -> dict[str, float]:
         """A stream of one spool, and what planning takes with many."""
@@ -168,13 +172,19 @@ def _stream_of(endpoints: str) -> Any:
 class SparkArrow(SparkPeer):
     """Record batches that are ready: what Spark itself takes."""
 
-    name = "arrow-spark"
+    name, kinds = "arrow-spark", ("source", "trigger")
 
     @contextmanager
     def frame(self, task: Task) -> Iterator[Any]:
         """Nothing is to be prepared."""
         options = {"count": task.count, "size": task.size, "tasks": TASKS}
         yield begun().read.format("bench_arrow").options(**options).load()
+
+    def trigger_costs(self, task: Task) -> dict[str, float]:
+        """A stream that has rows for each trigger; its latency means nothing."""
+        options = {"count": ROWS_A_TRIGGER, "size": task.size}
+        stream = begun().readStream.format("bench_arrow").options(**options).load()
+        return costs_ms(stream, None, triggers_of(task.count))
 
 
 class SparkPyzmq(SparkPeer):
@@ -215,26 +225,27 @@ class SparkParquet(SparkPeer):
         """Write files as many as there are tasks."""
         folder = str(Path(task.folder) / f"spark-{task.size}-{task.count}.parquet")
         if not Path(folder).exists():
-            _write_parquet(Path(folder), task)
+            write_parquet(Path(folder), task, TASKS)
         yield begun().read.parquet(folder)
 
 
-def _write_parquet(folder: Path, task: Task) -> None:
-    """Files for all tasks, in groups of rows as large as Spark writes them."""
+def write_parquet(folder: Path, task: Task, files: int) -> None:
+    """Write files with as many rows each, in groups of rows as large as Spark writes them."""
     import pyarrow as pa
     from pyarrow import parquet
 
     folder.mkdir()
-    most = ROW_GROUP_BYTES // task.size
-    column = pa.array([task.body()] * min(most, task.count // TASKS), pa.binary())
+    most, each = ROW_GROUP_BYTES // task.size, task.count // files
+    column = pa.array([task.body()] * min(most, each), pa.binary())
     table = pa.table({"value": column})
-    for index in range(TASKS):
-        path = folder / f"{index}.parquet"
+    for index in range(files):
+        own = each + (index < task.count % files)
+        path = folder / f"{index:03}.parquet"
         with parquet.ParquetWriter(
             path, table.schema, compression="none", use_dictionary=False
         ) as writer:
-            for done in range(0, task.count // TASKS, most):
-                writer.write_table(table.slice(0, min(most, task.count // TASKS - done)))
+            for left in range(own, 0, -table.num_rows):
+                writer.write_table(table.slice(0, min(left, table.num_rows)))
 
 
 class SparkSocket(SparkPeer):

@@ -22,6 +22,8 @@ from .spark_pacing import STAMP
 
 RATE = 200
 """Messages a second: few."""
+ROWS_A_TRIGGER = 20
+"""About, at that rate."""
 WARM_BATCHES = 5
 """Of a query, which do not count: its workers begin."""
 IDLE_TRIGGERS = 50
@@ -100,27 +102,30 @@ def latencies_ms(frame: Any, pace: Pace, count: int) -> list[float]:
     return found[:count]
 
 
-def costs_ms(frame: Any, pace: Pace, triggers: int) -> dict[str, float]:
-    """Medians of what Spark says of triggers with few rows, and without any."""
+def costs_ms(frame: Any, pace: Pace | None, triggers: int) -> dict[str, float]:
+    """Medians of what Spark says of triggers with few rows; and without any, if rows can end."""
     query = frame.writeStream.format("noop").start()
 
     def of(some: bool) -> list[Any]:
         return [one for one in query.recentProgress if (one.numInputRows > 0) == some]
 
     try:
-        pace.at(RATE)
+        if pace is not None:
+            pace.at(RATE)
         _until(lambda: len(of(True)) >= WARM_BATCHES + triggers, query)
-        pace.at(0)
-        before = len(of(False))
-        _until(lambda: len(of(False)) >= before + IDLE_TRIGGERS, query)
-        busy, idle = of(True)[WARM_BATCHES:][:triggers], of(False)[before:]
+        busy = of(True)[WARM_BATCHES:][:triggers]
+        found = {
+            figure: statistics.median(one.durationMs.get(step, 0) for one in busy)
+            for figure, step in STEPS.items()
+        }
+        if pace is not None:
+            pace.at(0)
+            before = len(of(False))
+            _until(lambda: len(of(False)) >= before + IDLE_TRIGGERS, query)
+            idle = of(False)[before:]
+            found["idle_ms"] = statistics.median(o.durationMs["triggerExecution"] for o in idle)
     finally:
         query.stop()
-    found = {
-        figure: statistics.median(one.durationMs.get(step, 0) for one in busy)
-        for figure, step in STEPS.items()
-    }
-    found["idle_ms"] = statistics.median(one.durationMs["triggerExecution"] for one in idle)
     return found
 
 
@@ -128,4 +133,10 @@ def figures_of(frame: Any, pace: Pace, count: int) -> dict[str, float]:
     """All of it, of one stream."""
     times = sorted(latencies_ms(frame, pace, count))
     quantiles = statistics.quantiles(times, n=100)
-    return {"p50_ms": quantiles[49], "p99_ms": quantiles[98], **costs_ms(frame, pace, count // RATE)}
+    costs = costs_ms(frame, pace, triggers_of(count))
+    return {"p50_ms": quantiles[49], "p99_ms": quantiles[98], **costs}
+
+
+def triggers_of(count: int) -> int:
+    """How many triggers count where so many rows do: some, and about as long."""
+    return max(count // ROWS_A_TRIGGER, 1)

@@ -17,7 +17,7 @@ from ..base.need import BenchError
 from ..commands.args import add_output, positive, some_words, whole
 from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
-from ..commands.sources import COUNT, source_case
+from ..commands.sources import COUNT, TRIGGER_ROWS, source_case, trigger_case
 from ..commands.speed import throughput_case, trips_case
 from ..commands.spools import (
     APPEND_SIZES,
@@ -52,6 +52,10 @@ from .target import Target, least
 SUBSCRIBERS = (1, 10, 100)
 CONNECTIONS = (1000, 10_000)
 RESPONDENTS = 100
+TENFOLD = "ten times as many"
+"""The load of P17 in which what Spark takes for a job is little."""
+SLOW_SOURCES = ("socket-spark", "kafka-spark")
+"""Not measured with that."""
 SIZES = (64, 1024, 16384)
 FANOUTS = {
     fanout_load(size, number): (size, number) for size in (64, 1024) for number in SUBSCRIBERS
@@ -82,9 +86,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "replay disk": ("meshmsg-spool", "meshmsg-spool-many"),
     "opening disk": ("meshmsg-spool",),
     "source spark": (
-        *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "socket-spark"),
-        "kafka-spark",
+        *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "arrow-spark"),
+        *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
     ),
+    "trigger spark": ("meshmsg-spark", "kafka-spark", "arrow-spark"),
     "acked tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-acked", "meshmsg-acked-batch"),
         *("rabbitmq-acked", "rabbitmq-acked-batch", "rabbitmq-confirmed"),
@@ -203,13 +208,27 @@ def spools() -> list[Target]:
 
 def sparked() -> list[Target]:
     """P17: reading a filled spool into Spark, beside what else can be read there."""
-    bounds = {
-        **{"pyzmq-spark": 3, "pyzmq-spark-batch": 0.8, "parquet-spark": 0.8},
-        **{"socket-spark": 5, "kafka-spark": 1},
-    }
+    mesh, size = "meshmsg-spark", 1024
+    bounds = {"pyzmq-spark": 3, "pyzmq-spark-batch": 0.8, "parquet-spark": 0.8, "arrow-spark": 0.6}
+    more = {"socket-spark": 5, "kafka-spark": 1}
+    rates: list[tuple[str, float, int | str]] = [
+        *((beside, bound, size) for beside, bound in {**bounds, **more}.items()),
+        *((beside, bound, TENFOLD) for beside, bound in bounds.items()),
+    ]
+    streams = ("meshmsg-spark-stream", "parquet-spark-stream")
+    behind = ("p50_ms", "p99_ms", "trigger_ms", "idle_ms")
     return [
-        Target("P17", "source spark", "messages_per_s", "meshmsg-spark", beside, bound, at=1024)
-        for beside, bound in bounds.items()
+        *(
+            Target("P17", "source spark", "messages_per_s", mesh, beside, bound, at=at)
+            for beside, bound, at in rates
+        ),
+        Target("P17", "source spark", "messages_per_s", *streams, 0.8, at=TENFOLD),
+        *(
+            Target("P17", "trigger spark", figure, mesh, "kafka-spark", 1, low=True, at=size)
+            for figure in behind
+        ),
+        Target("P17", "trigger spark", "trigger_ms", mesh, "arrow-spark", 1.1, low=True, at=size),
+        Target("P17", "trigger spark", "driver_ms", mesh, "", 10, low=True, at=size),
     ]
 
 
@@ -273,11 +292,13 @@ class Extent:
     replay_mib: int = REPLAY_MIB
     sourced: int = COUNT
     """Messages that Spark reads."""
+    triggered: int = TRIGGER_ROWS
+    """Rows of a stream."""
 
 
 WHOLE = Extent()
 """What docs/performance.md is made from."""
-SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64, 200_000)
+SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64, 200_000, 1000)
 """Some ten minutes: enough to see what has become slower. Three rounds, so one cannot decide."""
 
 
@@ -366,8 +387,13 @@ def cases_at(
         return [replay_case(peer, size, chosen.replay_mib, chosen.seed) for peer in peers]
     if kind == "opening":
         return [opening_case(peer, OPENING_MIB, chosen.seed) for peer in peers]
+    if kind == "source" and at == TENFOLD:
+        there = [p for p in peers if p.name not in SLOW_SOURCES]
+        return [source_case(p, 1024, 10 * chosen.sourced, chosen.seed, TENFOLD) for p in there]
     if kind == "source":
         return [source_case(p, size, chosen.sourced, chosen.seed) for p in peers]
+    if kind == "trigger":
+        return [trigger_case(p, size, chosen.triggered, chosen.seed) for p in peers]
     return rate_cases(peers, transport, LOADS[str(at)], chosen.rate_seconds, chosen.seed)
 
 

@@ -98,7 +98,7 @@ class SourceOptions:
     retain: int = 1
     offset_timeout: float = 10.0
     fetch_timeout: float = 120.0
-    batch_bytes: int = 4 * 2**20
+    batch_bytes: int = 2 * 2**20
     security: str | None = None
     topic: str | None = None
     topics: tuple[str, ...] | None = None
@@ -190,6 +190,19 @@ def _pattern(name: str, value: str) -> str:
     return value
 
 
+def _seeds(name: str, value: str) -> tuple[str, ...]:
+    """Return seeds of a mesh as the text that they are, each looked at."""
+    from meshmsg.mesh import parse_seed
+
+    found = endpoints(name, value)
+    try:
+        for one in found:
+            parse_seed(one)
+    except UsageError as error:
+        raise UsageError(f"option {name}: {error}") from None
+    return found
+
+
 def _delivery(name: str, value: str) -> bool:
     word = value.strip().lower().replace("-", "_")
     if word not in ("at_least_once", "at_most_once"):
@@ -238,7 +251,7 @@ _OPTIONS: dict[str, _Option] = {
     "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
     "mesh.cluster": _Option(text, "mesh.cluster"),
     "mesh.service": _Option(text, "mesh.service"),
-    "mesh.seeds": _Option(endpoints, "mesh.seeds"),
+    "mesh.seeds": _Option(_seeds, "mesh.seeds"),
     "mesh.secretFile": _Option(text, "mesh.secret"),
     "mesh.bind": _Option(text, "mesh.bind"),
     "mesh.minProducers": _Option(whole(1, ENDPOINTS_MAX), "mesh.least"),

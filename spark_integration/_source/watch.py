@@ -45,7 +45,9 @@ class Held(NamedTuple):
 class Endpoint:
     """What one endpoint says, and the thread that asks it. The lock is that of its Watch."""
 
-    def __init__(self, url: str, options: SourceOptions, changed: threading.Condition) -> None:
+    def __init__(
+        self, url: str, options: SourceOptions, lock: threading.Lock, changed: threading.Condition
+    ) -> None:
         self.url = url
         self.info: mm.RemoteSpoolInfo | None = None
         self.error = "it has not answered yet"
@@ -58,6 +60,10 @@ class Endpoint:
         """Bytes of a message; 0: not known."""
         self.want: dict[str, Held] = {}
         self._options, self._changed = options, changed
+        self._wanted = threading.Condition(lock)
+        """Its thread waits here, so that an answer of another does not wake it."""
+        self._told = threading.Condition(lock)
+        """Who asked waits here, for one after another."""
         self._closed = False
         self._sampled = self._trimmed = 0
         self._leased: tuple[str, int, int] | None = None
@@ -75,16 +81,29 @@ class Endpoint:
         """Ask no more."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
+            self._wanted.notify_all()
             remote = self._remote
         remote.close()
         self._thread.join()
+
+    def ask(self) -> int:
+        """Have it asked once more, under the lock; return the number of that question."""
+        self.asked += 1
+        self._wanted.notify_all()
+        return self.asked
+
+    def wait(self, question: int, patient: bool, until: float) -> None:
+        """Wait for the answer, under the lock; not of one that is down, unless patient."""
+        self._told.wait_for(
+            lambda: self.answered >= question or (self.down and not patient),
+            max(until - time.monotonic(), 0),
+        )
 
     def _run(self) -> None:
         while True:
             with self._changed:
                 wait = RETRY_S if self.down else KEEP_S
-                self._changed.wait_for(lambda: self._closed or self.asked > self.answered, wait)
+                self._wanted.wait_for(lambda: self._closed or self.asked > self.answered, wait)
                 if self._closed:
                     return
                 asked = self.asked
@@ -111,6 +130,7 @@ class Endpoint:
         with self._changed:
             self.answered, self.down, self.error = asked, info is None, error
             self.info = info if info is not None else self.info
+            self._told.notify_all()
             self._changed.notify_all()
 
     def _sample(self, info: mm.RemoteSpoolInfo) -> None:
@@ -171,7 +191,8 @@ class Watch:
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._options = options
         self._timeout = options.offset_timeout
         self._want: dict[str, Held] = {}
@@ -181,7 +202,7 @@ class Watch:
         self._mesh = _discovery(options)
         try:
             for url in options.endpoints:
-                self.endpoints.append(Endpoint(url, options, self._changed))
+                self.endpoints.append(Endpoint(url, options, self._lock, self._changed))
         except BaseException:
             self.close()
             raise
@@ -218,17 +239,10 @@ class Watch:
 
     def _ask(self, patient: bool) -> dict[str, Shown]:
         with self._changed:
-            for one in self.endpoints:
-                one.asked += 1
-            asked = {one.url: one.asked for one in self.endpoints}
-            self._changed.notify_all()
-            self._changed.wait_for(
-                lambda: all(
-                    one.answered >= asked[one.url] or (one.down and not patient)
-                    for one in self.endpoints
-                ),
-                self._timeout,
-            )
+            asked = [(one, one.ask()) for one in self.endpoints]
+            until = time.monotonic() + self._timeout
+            for one, question in asked:  # most have answered once the first has
+                one.wait(question, patient, until)
             return self._shown()
 
     def _follow(self, mesh: Discovery) -> None:
@@ -248,7 +262,7 @@ class Watch:
         self._refused = {url: why for url, why in self._refused.items() if url in there}
         for url in sorted(there - {one.url for one in kept} - self._refused.keys()):
             try:
-                made = Endpoint(url, self._options, self._changed)
+                made = Endpoint(url, self._options, self._lock, self._changed)
             except mm.AddressError as error:
                 self._refused[url] = str(error)
                 continue
@@ -294,8 +308,7 @@ class Watch:
                 self._want[uuid] = Held(place.next, below)
             for one in self.endpoints:  # nobody waits for it
                 one.want.update(self._want)
-                one.asked += 1
-            self._changed.notify_all()
+                one.ask()
 
     def close(self) -> None:
         """Ask no more. Leases stay until they end."""

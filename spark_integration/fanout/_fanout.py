@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from meshmsg import ClosedError, Engine, Policy, Profile, Pull, UsageError
 from meshmsg.patterns import WorkQueue
 
+from ._bar import Bar, teller_of
 from ._books import Asked, Books, Settled
 from ._jobs import Jobs
 from ._numbers import checked_body, checked_path, numbers_of, slots_of, told_to
@@ -79,8 +80,9 @@ class FanOut:
             as its worker lives.
         patience: Seconds that a task waits for this program before it fails.
         restarts: Times in a row that the job may be begun again without an item done.
-        progress: Is called with the counts, at most five times a second, by a thread of this
-            object.
+        progress: True: a bar of tqdm, on standard error (`pip install meshmsg[progress]`). Or
+            what is called with the counts (`FanOutStats`: done, submitted, failed and others), at
+            most five times a second, by a thread of this object.
         insecure: Allow binds outside loopback without security.
         engine: The engine to use; None takes that of the process.
         security: What protects both sockets: a server's policy.
@@ -90,7 +92,8 @@ class FanOut:
     Raises:
         UsageError: A number is out of its range; a bind is on all interfaces, without
             `advertise`; or `workers` is needed, with Spark Connect.
-        TypeError: One is no number, or `task_security` is no path.
+        TypeError: One is no number, `task_security` is no path, or `progress` is no function.
+        ResourceError: `progress` is True, and tqdm is not there.
         AddressError, InsecureBindError: As a `WorkQueue` raises them.
 
     Example::
@@ -119,7 +122,7 @@ class FanOut:
         lease: float | None = None,
         patience: float = 60.0,
         restarts: int = 3,
-        progress: Callable[[FanOutStats], None] | None = None,
+        progress: Callable[[FanOutStats], None] | bool | None = None,
         insecure: bool = False,
         engine: Engine | None = None,
         security: Policy | Profile | None = None,
@@ -129,7 +132,6 @@ class FanOut:
         numbers_of(group_items, waiting_items, max_attempts, restarts, patience)
         path = checked_path(task_security)
         self._encode = encode
-        self._progress = progress
         self._told_at = 0.0
         self._closing = Event()
         self._over: BaseException | None = None
@@ -154,6 +156,7 @@ class FanOut:
                 path,
                 patience,
             )
+            self._progress = teller_of(progress)
             opened.pop_all()
         self._sending = Sending(self._queue, group_items, waiting_items)
         self._taker = Thread(target=self._take, name="meshmsg-fanout-results", daemon=True)
@@ -249,6 +252,10 @@ class FanOut:
         self._sending.close()
         self._pull.close()
         self._taker.join()
+        self._tell_progress()
+        if isinstance(self._progress, Bar):
+            self._progress.close()
+            self._progress = None
 
     def __enter__(self) -> FanOut:
         return self

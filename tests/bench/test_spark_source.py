@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
 import pytest
 
 from meshmsg.bench.base.need import BenchError
 from meshmsg.bench.base.task import Task
-from meshmsg.bench.commands.sources import source_case
+from meshmsg.bench.commands.sources import source_case, trigger_case
 from meshmsg.bench.measure.rounds import run
 from meshmsg.bench.peers.roster import peer_named
 from meshmsg.bench.peers.seam import Peer
+from meshmsg.bench.rivals.spark_pacing import STAMP, Rate, paced
 from meshmsg.bench.rivals.spark_pushing import shares
 
 
@@ -53,3 +59,44 @@ def test_who_is_no_source_says_so() -> None:
     assert row["missing"]
     with pytest.raises(BenchError, match="no source of Spark"):
         peer_named("meshmsg").source_rate(Task("source", "meshmsg", True, "spark"))
+
+
+class Slow(Peer):
+    """A stream that says what it took."""
+
+    name, kinds, transports = "slow", ("trigger",), ("spark",)
+
+    def trigger_costs(self, task: Task) -> dict[str, float]:
+        """A figure of each."""
+        return {"p50_ms": 2.0, "trigger_ms": float(task.count)}
+
+
+def test_a_stream_of_few_messages_is_a_row_of_its_own() -> None:
+    """Its figures are milliseconds; who is no stream says so."""
+    (row,) = run([trigger_case(Slow(), 1024, 10, 1)], 2)
+    assert row["figures"]["p50_ms"]["median"] == 2
+    assert row["figures"]["trigger_ms"]["median"] == 10
+    with pytest.raises(BenchError, match="no stream of Spark"):
+        peer_named("pyzmq-spark").trigger_costs(Task("trigger", "pyzmq-spark", True, "spark"))
+
+
+def test_what_is_put_says_when_and_ends_with_what_tells_the_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A body has its size, and a stamp that is not behind now."""
+    more, found = threading.Event(), list[bytes]()
+
+    def put(body: bytes) -> None:
+        found.append(body)
+        if len(found) == 3:
+            more.set()
+
+    def told() -> Iterator[str]:
+        yield "10000\n"
+        more.wait()
+
+    monkeypatch.setattr(sys, "stdin", told())
+    paced(put, 64, Rate())
+    assert len(found) >= 3
+    assert {len(body) for body in found} == {64}
+    assert all(0 < STAMP.unpack_from(body)[0] <= time.time_ns() for body in found)

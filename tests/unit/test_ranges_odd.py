@@ -283,6 +283,35 @@ def fake(answer: Callable[[bytes], bytes], stack: ExitStack) -> str:
     return rep.endpoint
 
 
+@pytest.mark.parametrize("junk", [b"", b"x" * 200])
+def test_an_answer_that_was_asked_for_ahead_is_looked_at_as_any(
+    tmp_path: Path, junk: bytes
+) -> None:
+    """It is read where it lies, also if nothing lies there."""
+    with (
+        small(tmp_path / "s") as spool,
+        mm.Rep(bind=of_its_own()) as rep,
+        mm.RemoteSpool(rep.endpoint, timeout=WAIT_S) as remote,
+    ):
+        last = fill(spool, 3)
+        spool.flush()
+        answers = Answers(spool, Limits(1, 2**20, 2**20), trims=False)
+
+        def serve() -> None:
+            first = rep.recv(timeout=WAIT_S)
+            first.reply(bytes(answers.answer(first, Load(0, 0, 0))))
+            rep.recv(timeout=WAIT_S).reply(junk)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        reading = remote.read(1, last + 1, max_bytes=1)
+        assert next(reading).first_seq == 1
+        with pytest.raises(mm.PeerError, match="what answers is no server of ranges"):
+            list(reading)
+        server.join()
+        answers.close()
+
+
 def test_what_is_no_server_of_ranges_is_told(world: Ranged) -> None:
     """Whatever it answers: it breaks the protocol."""
     good = form.Answer(form.Status.DONE, bytes(range(16)), 1, 1, 100, 50, 0)

@@ -105,6 +105,13 @@ def test_spools_are_found_by_their_service_and_taken_up_as_they_come(tmp_path: P
             assert not b._thread.is_alive()
 
 
+def test_seeds_are_told_as_text_of_each_kind(tmp_path: Path) -> None:
+    """A folder that all nodes see finds what no address names."""
+    seed = f"dir://{tmp_path}/nodes"
+    with Producer(tmp_path / "a", 3, seed), watching(seed) as watch:
+        assert ends(watch, patient=True) == [3]
+
+
 def test_as_many_as_a_query_needs_are_waited_for(tmp_path: Path) -> None:
     """And who does not find them says what the mesh says."""
     with Producer(tmp_path / "a", 3, None) as a, Producer(tmp_path / "b", 5, a.mesh.endpoint):

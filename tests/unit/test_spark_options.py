@@ -118,6 +118,23 @@ def test_a_mesh_stands_in_place_of_endpoints() -> None:
     assert mesh[3:] == ("/s", "tcp://*:7450", 3)
 
 
+@pytest.mark.parametrize(
+    ("seeds", "why"),
+    [
+        ("h:1,junk", "option mesh.seeds: a seed is 'junk'"),
+        ("dns://name", "option mesh.seeds: a seed is 'dns://name', and such a one is as dns://"),
+    ],
+)
+def test_seeds_of_a_mesh_are_looked_at_as_the_options_are_read(seeds: str, why: str) -> None:
+    """Not only once the driver joins; other kinds than addresses stay as they are written."""
+    with pytest.raises(mm.UsageError, match=why):
+        source_options({**MESH, "mesh.seeds": seeds}, stream=True)
+    several = "dns://nodes.example.com:7450, dir:///mnt/nodes"
+    mesh = source_options({**MESH, "mesh.seeds": several}, stream=True).mesh
+    assert mesh is not None
+    assert mesh.seeds == ("dns://nodes.example.com:7450", "dir:///mnt/nodes")
+
+
 @pytest.mark.parametrize("missing", MESH)
 def test_what_a_mesh_needs_is_said(missing: str) -> None:
     """By its name."""

@@ -23,6 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402
 from pyspark.sql.types import StructType  # noqa: E402
 
 from meshmsg.spark._source import reader_of, schema_of, stream_reader_of  # noqa: E402
+from meshmsg.spark._source.opening import remote_of  # noqa: E402
 from meshmsg.spark._source.reading import CONNECTIONS, RangePartition, read_range  # noqa: E402
 
 
@@ -150,6 +151,24 @@ def test_ranges_of_a_spool_are_read_as_they_are_cut(tmp_path: Path) -> None:
                 assert [int(row["value"]) for row in rows] == list(range(first, end))
                 assert [row["offset"] for row in rows] == list(range(first, end))
         assert len(server.peers()) == 1  # one connection for all tasks of a process
+
+
+def test_two_attempts_at_once_read_the_same(tmp_path: Path) -> None:
+    """A speculative copy, or an attempt that Spark has given up and that goes on: neither takes
+    from the other, in one process or in two."""
+    with (
+        filled(tmp_path / "s", 1000, segment_bytes=65_536) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+    ):
+        given = options(batchBytes=4096)
+        piece = piece_of(spool, server, 1, 1001)
+        first, second = read_range(piece, given), read_range(piece, given)
+        with remote_of(piece.endpoints, given, 30.0) as other:  # as an executor elsewhere has it
+            third = other.read(1, 1001, max_bytes=4096)
+            found = [(*rows, len(three)) for *rows, three in zip(first, second, third, strict=True)]
+        assert all(one.equals(two) and one.num_rows == three for one, two, three in found)
+        offsets = [offset for one, _, _ in found for offset in one.column("offset").to_pylist()]
+        assert offsets == list(range(1, 1001))
 
 
 def test_a_task_without_a_range_reads_nothing() -> None:

@@ -219,6 +219,5 @@ def test_closing_does_not_wait_for_who_does_not_answer() -> None:
     """A query that is stopped ends."""
     with watching(NOBODY, offsetTimeout="1h") as watch:
         with watch._changed:
-            watch.endpoints[0].asked += 1
-            watch._changed.notify_all()
+            watch.endpoints[0].ask()
     assert not watch.endpoints[0]._thread.is_alive()

@@ -281,9 +281,7 @@ class RemoteSpool(RemoteForm):
                 lib.mm_request_cancel(self._req._handle, number)
                 raise
             del made, data
-            answer, data = (
-                self._end(request, number, slot) if request is not None else (None, b"")
-            )
+            answer, data = self._end(request, number, slot) if request is not None else (None, b"")
 
     def _begin(self, request: Request | None) -> int:
         """Ask ahead, if that can be done at once; 0: it was not."""

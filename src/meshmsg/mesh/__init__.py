@@ -20,6 +20,7 @@ from meshmsg.mesh._finding.seeds import Seed as Seed
 from meshmsg.mesh._finding.seeds import SharedDir as SharedDir
 from meshmsg.mesh._finding.seeds import Static as Static
 from meshmsg.mesh._finding.spark import SparkSeeds as SparkSeeds
+from meshmsg.mesh._finding.text import parse_seed as parse_seed
 from meshmsg.mesh._sync import Mesh as Mesh
 from meshmsg.mesh._watch import Watch as Watch
 
@@ -42,6 +43,7 @@ __all__ = [
     "State",
     "Static",
     "Watch",
+    "parse_seed",
 ]
 
 for _name in __all__:  # they are what is imported, whichever file they are written in

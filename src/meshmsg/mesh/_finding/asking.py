@@ -15,6 +15,7 @@ from random import Random
 from meshmsg._binding.errors import UsageError
 from meshmsg._events.log_records import block_signals, until_over
 from meshmsg.mesh._finding.seeds import ASK_FIRST_S, ASK_MAX_S, Seed, Static, believed
+from meshmsg.mesh._finding.text import seed_of
 from meshmsg.mesh._finding.unreached import Attempts, Tried
 
 SEEDS_MAX = 64
@@ -85,8 +86,12 @@ def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
 
     Raises:
         UsageError: One is neither; or there are too many.
+        ResourceError: One needs a package that is not there.
     """
-    several = [given] if isinstance(given, (Seed, str)) else list(given or ())
+    several = [
+        (seed_of(one) or one) if isinstance(one, str) else one
+        for one in ([given] if isinstance(given, (Seed, str)) else given or ())
+    ]
     plain = [one for one in several if isinstance(one, str)]
     seeds = [one for one in several if isinstance(one, Seed)]
     if len(plain) + len(seeds) != len(several):
