@@ -118,6 +118,28 @@ def test_a_commit_moves_its_lease_on(tmp_path: Path, world: Ranged) -> None:
         assert caught.value.stable_seq == last + 1
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_trims_that_are_lost_repeated_or_out_of_order_come_to_the_highest(
+    tmp_path: Path, world: Ranged, seed: int
+) -> None:
+    """As a driver that died and its successor send them, with a lease or without."""
+    dice = random.Random(seed)
+    with small(tmp_path / "s") as spool:
+        last = fill(spool, 8)
+        starts = bases(spool)
+        remote = world.shown(spool, trim=True)
+        name = "job" if seed % 2 else None
+        if name is not None:
+            remote.lease(name, 1, 60)
+        sent = [seq for seq in range(1, last) for _ in range(dice.randrange(3))]
+        dice.shuffle(sent)
+        highest = 0
+        for seq in sent[: dice.randrange(1, len(sent))]:
+            remote.trim(seq, name=name)
+            highest = max(highest, seq)
+            assert spool.info().first_seq == max(one for one in starts if one <= highest + 1)
+
+
 def test_who_may_not_trim_is_told(tmp_path: Path, world: Ranged) -> None:
     """Leases are for all; of a view there are neither."""
     with small(tmp_path / "s", durability="disk") as spool:
