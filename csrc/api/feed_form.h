@@ -25,13 +25,23 @@ typedef struct mmi_feed_form {
     size_t count, sent;          /* entries */
     size_t messages;             /* of all entries that joined */
     mmi_feed_shape shape;
-    size_t room;                 /* octets of the next segment */
 } mmi_feed_form;
 
-/* Asks the socket how messages are to be formed; so many octets in so many messages are to join. */
-void mmi_feed_form_shape(mmi_feed_form *run, mm_feed *f, uint64_t bytes, size_t messages);
-/* A message joins the run; there is room.  life: as receivers know that of the spool.  MM_ENOMEM. */
-int mmi_feed_form_join(mmi_feed_form *run, const mmi_spool_record *r, uint64_t seq, uint64_t life) MMI_WARN_UNUSED;
+/* Messages that were read, as they are in the spool: the reader has their octets. */
+typedef struct mmi_feed_read {
+    mmi_spool_record records[FEED_RUN];
+    uint64_t seqs[FEED_RUN];
+    bool done[FEED_RUN];
+    uint32_t beside[FEED_RUN];   /* from each on, that may go in one segment; 0: it goes by itself */
+    size_t count;
+} mmi_feed_read;
+
+/* Asks the socket how messages are to be formed, and says so of each of those. */
+void mmi_feed_form_shape(mmi_feed_form *run, mm_feed *f, mmi_feed_read *read, uint64_t now_us);
+/* The i-th joins the run; there is room.  life: as receivers know that of the spool.  MM_ENOMEM. */
+int mmi_feed_form_join(mmi_feed_form *run, const mmi_feed_read *read, size_t i, uint64_t life) MMI_WARN_UNUSED;
+/* The same of one that goes by itself. */
+int mmi_feed_form_add(mmi_feed_form *run, const mmi_spool_record *r, uint64_t seq, uint64_t life) MMI_WARN_UNUSED;
 /* Sends the segment that is next.  The engine is locked.  MM_OK: it is gone; MM_EAGAIN; MM_ENOMEM; MM_ENOTSUP: its
  * messages are to go by themselves. */
 int mmi_feed_form_send_segment(mmi_feed_form *run, mmi_socket *s) MMI_WARN_UNUSED;

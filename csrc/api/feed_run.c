@@ -22,14 +22,6 @@ static const uint64_t FEED_LOOK_NS =
 static const uint64_t FEED_RETRY_NS = 10000000; /* until what found no memory is tried again */
 static const uint64_t FEED_NS_PER_US = 1000;
 
-/* Messages that were read, as they are in the spool: the reader has their octets. */
-typedef struct feed_read {
-    mmi_spool_record records[FEED_RUN];
-    uint64_t seqs[FEED_RUN];
-    bool done[FEED_RUN];
-    size_t count;
-} feed_read;
-
 static bool
 run_stops(mm_feed *f)
 {
@@ -336,16 +328,13 @@ run_begin(mm_feed *f)
 /* What was read and is not done joins the run, or waits.  MM_ENOMEM: there was none for one, and it
  * waits with what is behind it. */
 static int
-run_sort(mm_feed *f, mmi_feed_form *run, const feed_read *read, uint64_t now_us)
+run_sort(mm_feed *f, mmi_feed_form *run, mmi_feed_read *read, uint64_t now_us)
 {
     feed_later waits[FEED_RUN];
     size_t count = 0, before = run->messages;
-    uint64_t life = run_life(f, f->reader.scan.batch.epoch), bytes = 0;
+    uint64_t life = run_life(f, f->reader.scan.batch.epoch);
     int rc = MM_OK;
-    for (size_t i = 0; i < read->count; i++) {
-        bytes += read->done[i] ? 0 : read->records[i].size;
-    }
-    mmi_feed_form_shape(run, f, bytes, read->count);
+    mmi_feed_form_shape(run, f, read, now_us);
     for (size_t i = 0; i < read->count; i++) {
         const mmi_spool_record *r = &read->records[i];
         uint64_t seq = read->seqs[i];
@@ -353,7 +342,7 @@ run_sort(mm_feed *f, mmi_feed_form *run, const feed_read *read, uint64_t now_us)
         if (read->done[i]) {
             continue;
         }
-        rc = rc == MM_OK && !later ? mmi_feed_form_join(run, r, seq, life) : rc;
+        rc = rc == MM_OK && !later ? mmi_feed_form_join(run, read, i, life) : rc;
         if (rc != MM_OK || later) {
             waits[count++] = (feed_later){ .due_us = later ? r->due_us : 0, .seq = seq };
         }
@@ -368,7 +357,7 @@ static int
 run_read(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
 {
     mmi_spool_reader *r = &f->reader;
-    feed_read read;
+    mmi_feed_read read;
     size_t n = 0;
     int rc = run_begin(f);
     rc = rc == MM_OK ? run_load(f, r) : rc;
@@ -401,7 +390,7 @@ run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq)
     int rc = run_load(f, r);
     rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
     if (rc == 1 && found == seq) {
-        return mmi_feed_form_join(run, &record, seq, run_life(f, r->scan.batch.epoch));
+        return mmi_feed_form_add(run, &record, seq, run_life(f, r->scan.batch.epoch));
     }
     if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);

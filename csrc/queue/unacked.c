@@ -193,22 +193,6 @@ unacked_entry(const mmi_unacked *u, uint64_t number, uint64_t *before)
     return i;
 }
 
-/* That message is done; if it is behind one that is not, its memory goes all the same, if it stands
- * alone: those of a segment are small. */
-static void
-unacked_done(mmi_unacked *u, uint64_t number)
-{
-    uint64_t before;
-    if (!mmi_marks_add(&u->acked, number) || number <= u->acked.floor) {
-        return;
-    }
-    uint32_t i = unacked_entry(u, number, &before);
-    if (mmi_segment_out_of(mmi_ring_at(&u->sent, i)) == NULL) {
-        unacked_settle(u, mmi_ring_at(&u->sent, i));
-        mmi_ring_replace_at(&u->sent, i, mmi_msg_ref(u->hole));
-    }
-}
-
 /* Of an entry whose first message is number `first`: those from `from` to before `to` that were not
  * acknowledged before are now. */
 static void
@@ -242,17 +226,46 @@ unacked_tell_to(const mmi_unacked *u, uint64_t floor)
     }
 }
 
-/* The same of one number. */
-static void
-unacked_tell_one(const mmi_unacked *u, uint64_t number)
+/* An entry, and the number of its first message; 0: it was not looked for. */
+typedef struct unacked_place {
+    uint32_t entry;
+    uint64_t first;
+} unacked_place;
+
+/* To the entry of that number, from that of a lower one: so that all bits of an ACK are one way
+ * through what was sent. */
+static mmi_msg *
+unacked_seek(const mmi_unacked *u, unacked_place *at, uint64_t number)
 {
-    if (!unacked_sourced(u) || mmi_marks_has(&u->acked, number)) {
+    const mmi_ring *sent = &u->sent;
+    if (at->first == 0) {
+        uint64_t before;
+        at->entry = unacked_entry(u, number, &before);
+        at->first = number - before;
+    }
+    while (number - at->first >= mmi_ring_at(sent, at->entry)->count) {
+        at->first += mmi_ring_at(sent, at->entry++)->count;
+    }
+    return mmi_ring_at(sent, at->entry);
+}
+
+/* That message is acknowledged; if it is behind one that is not, its memory goes all the same, if
+ * it stands alone: those of a segment are small. */
+static void
+unacked_mark_one(mmi_unacked *u, unacked_place *at, uint64_t number)
+{
+    if (mmi_marks_has(&u->acked, number)) {
         return;
     }
-    uint64_t before;
-    const mmi_msg *m = mmi_ring_at(&u->sent, unacked_entry(u, number, &before));
-    if (m->kind == MMI_MSG_SEGMENT_OUT && m->key > 0) {
-        mmi_receipts_settle_run(u->receipts, m->key + before, 1, MM_RECEIPT_ACKED);
+    mmi_msg *m = unacked_seek(u, at, number);
+    bool segment = m->kind == MMI_MSG_SEGMENT_OUT;
+    if (segment && m->key > 0 && unacked_sourced(u)) {
+        mmi_receipts_settle_run(u->receipts, m->key + (number - at->first), 1, MM_RECEIPT_ACKED);
+    }
+    (void)mmi_marks_add(&u->acked, number);
+    if (!segment && number > u->acked.floor) {
+        unacked_settle(u, m);
+        mmi_ring_replace_at(&u->sent, at->entry, mmi_msg_ref(u->hole));
     }
 }
 
@@ -276,12 +289,11 @@ unacked_check(const mmi_unacked *u, const mmi_ack *ack)
 static void
 unacked_mark(mmi_unacked *u, const mmi_ack *ack)
 {
+    unacked_place at = { .first = 0 };
     for (size_t i = 0; i < ack->bits_size; i++) {
         for (unsigned bit = 0; ack->bits[i] >> bit != 0; bit++) {
             if ((ack->bits[i] >> bit & 1) != 0) {
-                uint64_t number = ack->floor + 1 + i * UNACKED_OCTET_BITS + bit;
-                unacked_tell_one(u, number);
-                unacked_done(u, number);
+                unacked_mark_one(u, &at, ack->floor + 1 + i * UNACKED_OCTET_BITS + bit);
             }
         }
     }
@@ -324,12 +336,13 @@ unacked_origin(const mmi_unacked *u, uint64_t number, mmi_origin *origin)
     origin->attempt += origin->attempt < UINT32_MAX ? tried : 0;
 }
 
-/* The message of that number, with a reference of its own; NULL: no memory. */
+/* The message of that number, with a reference of its own, and where it is; NULL: no memory. */
 static mmi_msg *
-unacked_find(const mmi_unacked *u, uint64_t number)
+unacked_find(const mmi_unacked *u, uint64_t number, uint32_t *entry)
 {
     uint64_t before;
-    mmi_msg *m = mmi_ring_at(&u->sent, unacked_entry(u, number, &before));
+    *entry = unacked_entry(u, number, &before);
+    mmi_msg *m = mmi_ring_at(&u->sent, *entry);
     const mmi_segment_out *segment = mmi_segment_out_of(m);
     if (segment == NULL) {
         return mmi_msg_ref(m);
@@ -354,14 +367,18 @@ mmi_unacked_give_back(mmi_unacked *u, uint64_t number, mmi_msg **m)
     if (mmi_marks_has(&u->acked, number)) {
         return MM_EAGAIN;
     }
-    *m = unacked_find(u, number);
+    uint32_t entry;
+    *m = unacked_find(u, number, &entry);
     if (*m == NULL) {
         return MM_ENOMEM;
     }
     unacked_origin(u, number, &(*m)->origin);
     uint64_t key = (*m)->key;
     (*m)->key = 0; /* it is not done: its receipt stays open */
-    unacked_done(u, number);
+    (void)mmi_marks_add(&u->acked, number);
+    if (mmi_ring_at(&u->sent, entry) == *m) { /* it stands alone */
+        mmi_ring_replace_at(&u->sent, entry, mmi_msg_ref(u->hole));
+    }
     unacked_forget(u, u->acked.floor + 1 - u->first);
     (*m)->key = key;
     unacked_fit(u);
