@@ -18,7 +18,7 @@ from tests.support.pairs import WAIT_S, wait_until
 from tests.support.proxy import Proxy, proxied
 from tests.support.spooled import SEGMENT
 
-BEATS = {"heartbeat_interval": 0.1, "heartbeat_timeout": 1.0, "reconnect_max": 0.2}
+BEATS: dict[str, Any] = {"heartbeat_interval": 0.1, "heartbeat_timeout": 1.0, "reconnect_max": 0.2}
 PREFETCH = 20
 LARGE = 40_000
 """Bytes of a message that is on its way for several segments of TCP."""
