@@ -1,5 +1,5 @@
-"""Rows F21, F23 and F27 of the table of faults (matrix.py): processes that stand still, by a
-signal, by the interpreter's lock, or as they read nothing.
+"""Rows F21, F23, F27 and F30 of the table of faults (matrix.py): processes that stand still, by a
+signal, by the interpreter's lock, or as they read nothing; and an accept that has to wait.
 
 Not here: workers that are stopped for good (tests/crash).
 """
@@ -15,15 +15,21 @@ from contextlib import contextmanager
 from typing import Any
 
 import meshmsg as mm
+from meshmsg.testing import SimFaults
 from tests.support.feeding import UP
 from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.programs import lines_of, running
+from tests.support.room import room
+from tests.support.stalled import PATIENCE_S
 
 QUEUE = 100
 BODY = 2_000
 MEMORY_MAX = 8 * 1024 * 1024
 """Bytes of the core beside a slow subscriber: far above its queue, far below what was sent."""
+
+LINES_MAX = 100
+"""Of a world's trace for each second in which nobody can be accepted: a busy loop has no end."""
 
 
 class Held:
@@ -124,3 +130,25 @@ def test_f27_a_held_interpreter_is_no_dead_peer() -> None:
         alive.go_on()
         push.drain(timeout=WAIT_S).raise_for_loss()
         assert push.stats().acked_messages == 2
+
+
+def test_f30_who_cannot_be_accepted_waits_and_costs_next_to_nothing() -> None:
+    """For ten minutes of virtual time; who was there goes on, and then the newcomer is let in."""
+    with room() as r:
+        pull, (push,) = r.around("Pull", "Push", 1)
+        r.world.set_faults(SimFaults(accept_emfile=1.0))
+        late = r.open("Push", connect=pull.endpoint)
+        before = r.world._look().trace_lines
+        for minute in range(10):
+            r.world.run(60)
+            push.send(b"%d" % minute, timeout=PATIENCE_S)
+            assert pull.recv(timeout=PATIENCE_S) == b"%d" % minute
+        assert r.world._look().trace_lines - before < 600 * LINES_MAX
+        assert len(pull.peers()) == 1
+        r.world.heal()
+        pull.wait_for_peers(2, timeout=PATIENCE_S)
+        late.send(b"late", timeout=PATIENCE_S)
+        assert pull.recv(timeout=PATIENCE_S) == b"late"
+        kinds = [event.kind for event in pull.events()]
+        assert kinds.count(mm.EventKind.ACCEPT_PAUSED) == 1
+        assert kinds.count(mm.EventKind.ACCEPT_RESUMED) == 1
