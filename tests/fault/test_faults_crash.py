@@ -55,9 +55,13 @@ def put(folder: Path, endpoint: str, workers: int = 0) -> Iterator[subprocess.Po
         kill(process)
 
 
-def received(pull: Any) -> list[tuple[int, tuple[int, int]]]:
+def received(pull: Any) -> dict[int, tuple[int, int]]:
     """Receive some, and acknowledge nothing: their numbers, and what they are known by."""
-    return [(int(one), one.seq) for one in (pull.recv(timeout=WAIT_S) for _ in range(COUNT))]
+    found: dict[int, tuple[int, int]] = {}
+    while len(found) < COUNT:
+        message = pull.recv(timeout=WAIT_S)
+        assert found.setdefault(int(message), message.seq) == message.seq
+    return found
 
 
 def test_f02_f03_a_message_keeps_its_name_whenever_its_producer_dies(tmp_path: Path) -> None:
@@ -69,7 +73,7 @@ def test_f02_f03_a_message_keeps_its_name_whenever_its_producer_dies(tmp_path: P
         with mm.Pull(connect=endpoint, ack="manual", prefetch=COUNT, **BEATS) as pull:
             with put(tmp_path / "s", endpoint, workers=1):
                 lives.append(received(pull))
-    assert [number for number, _ in lives[0]] == list(range(COUNT))
+    assert list(lives[0]) == list(range(COUNT))
     assert lives[0] == lives[1]
 
 
@@ -117,7 +121,7 @@ def test_f07_what_was_acknowledged_does_not_come_again(tmp_path: Path) -> None:
             assert message.ack()
             push.drain(timeout=WAIT_S).raise_for_loss()
             assert second.stats().parsed_messages == 1
-        assert sorted(map(int, notes.read_bytes().split())) == list(range(COUNT))
+        assert set(map(int, notes.read_bytes().split())) == set(range(COUNT))
         assert push.stats().acked_messages == COUNT + 1
 
 
@@ -157,5 +161,5 @@ def test_f25_a_producer_that_lost_its_disk_is_another_one(tmp_path: Path) -> Non
             with put(tmp_path / "s", endpoint, workers=1):
                 lives.append(received(pull))
         shutil.rmtree(tmp_path / "s")
-    assert [[number for number, _ in life] for life in lives] == [list(range(COUNT))] * 2
-    assert not {seq for _, seq in lives[0]} & {seq for _, seq in lives[1]}
+    assert list(lives[0]) == list(lives[1]) == list(range(COUNT))
+    assert not set(lives[0].values()) & set(lives[1].values())

@@ -90,8 +90,10 @@ def test_f12_lost_acknowledgements_are_bounded_and_absorbed(tmp_path: Path) -> N
         work.push.send(b"0")
         work.do()
         wait_until(lambda: not work.push.stats().unacked_messages)
-        work.proxy.freeze(back=False)
         work.push.send_many([b"%d" % number for number in range(1, 1_000)])
+        wait_until(lambda: work.pull.stats().queued_in_messages == PREFETCH)
+        assert work.push.stats().unacked_messages == PREFETCH
+        work.proxy.freeze(back=False)
         for _ in range(PREFETCH):
             work.do()
         assert work.push.stats().unacked_messages <= PREFETCH

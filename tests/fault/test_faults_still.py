@@ -66,7 +66,7 @@ def held(name: str, endpoint: str) -> Iterator[Held]:
 def test_f21_a_late_acknowledgement_of_a_stopped_worker_counts_for_nothing() -> None:
     """Another one has its message by then; who was stopped may go on, and did no harm."""
     with mm.Push(
-        bind=UP, delivery="at_least_once", ack_timeout=0.5, heartbeat_interval=None
+        bind=UP, delivery="at_least_once", ack_timeout=2.0, heartbeat_interval=None
     ) as push:
         with held("message", push.endpoint) as worker:
             receipt = push.send(b"work", confirm=True)
@@ -112,7 +112,7 @@ def test_f27_a_held_interpreter_is_no_dead_peer() -> None:
     """Longer than its heartbeat allows: another one, that is stopped, is given up meanwhile."""
     with (
         mm.Push(
-            bind=UP, delivery="at_least_once", heartbeat_interval=0.1, heartbeat_timeout=1.0
+            bind=UP, delivery="at_least_once", heartbeat_interval=0.1, heartbeat_timeout=2.0
         ) as push,
         held("interpreter", push.endpoint) as alive,
     ):
