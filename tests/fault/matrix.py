@@ -250,6 +250,8 @@ ROWS: dict[str, Row] = {
         "there is no memory",
         "the call says so, or a peer is lost; nothing is lost without a word, and nothing aborts",
         """sim/test_no_memory.py::test_whichever_allocation_fails_nothing_is_lost_without_a_word
+        fault/test_faults_memory.py
+        ::test_f29_a_spool_without_memory_says_so_and_keeps_what_it_said_it_had
         c/test_no_memory.c::test_no_memory_at_any_point_of_getting_connected
         ::test_no_memory_at_any_point_of_a_flow_loses_nothing_uncounted
         c/test_cursor_crash.c::test_without_memory_nothing_is_marked
