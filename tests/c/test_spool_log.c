@@ -186,6 +186,36 @@ test_the_clock_is_read_once_a_job(void)
     spool_rig_free(&r);
 }
 
+/* Ten years and an hour, forth and back, between what is put and written, and between lives. */
+static void
+test_a_clock_that_jumps_as_it_is_written_changes_no_number(void)
+{
+    const uint64_t hour = 3600000000, years = 87600 * hour;
+    spool_rig r;
+    spool_rig_new(&r, 3, &(mmi_disk_opts){ .capacity = 0 });
+    r.clock_us = 2 * years;
+    for (uint32_t life = 0; life < 4; life++) {
+        CHECK_INT(spool_rig_open(&r), MM_OK);
+        CHECK_INT(r.spool.last_seq, (uint64_t)life * MANY / 5);
+        for (uint32_t i = 1; i <= MANY / 5; i++) {
+            r.clock_us = i % 4 == 1   ? r.clock_us - years
+                         : i % 4 == 2 ? r.clock_us + hour
+                         : i % 4 == 3 ? r.clock_us - hour
+                                      : r.clock_us + years;
+            CHECK_INT(spool_rig_put(&r), MM_OK);
+            if (i % 3 == 0) {
+                CHECK_INT(spool_rig_commit(&r, false), MM_OK);
+            }
+        }
+        CHECK_INT(spool_rig_commit(&r, true), MM_OK);
+        check_all(&r, 1);
+        r.clock_us -= hour;
+        spool_rig_stop(&r, true);
+    }
+    CHECK(r.spool.file_count > 2);
+    spool_rig_free(&r);
+}
+
 static void
 test_a_second_one_is_told_who_has_it(void)
 {
@@ -301,6 +331,7 @@ main(void)
     RUN(test_the_syncs_of_many_large_batches_wait_for_so_much_at_most);
     RUN(test_a_batch_is_smaller_where_nothing_waits_for_the_disk);
     RUN(test_the_clock_is_read_once_a_job);
+    RUN(test_a_clock_that_jumps_as_it_is_written_changes_no_number);
     RUN(test_a_second_one_is_told_who_has_it);
     RUN(test_files_go_that_have_nothing_above_a_number);
     RUN(test_limits_are_kept);
