@@ -90,6 +90,28 @@ heartbeat_beat(mmi_link *link)
     }
 }
 
+/*
+ * Does the peer count on our signs of life?  Ours do, and so does who sends PINGs itself.  Another
+ * one may have ended already, with messages that we have not read yet: its system answers octets of
+ * ours with a reset, and then ours throws away what it sent.  So it is asked nothing while there is
+ * something to read, and promised nothing.
+ */
+bool
+mmi_heartbeat_counts(const mmi_link *link)
+{
+    return link->pinged || link->features[0] != '\0';
+}
+
+/* Is a beat needed now? */
+static bool
+heartbeat_wanted(const mmi_link *link)
+{
+    uint64_t interval_ns = heartbeat_interval_ms(link) * HEARTBEAT_NS_PER_MS;
+    bool heard = link->engine->now_ns - link->last_in_ns < interval_ns;
+    bool asks = link->written != link->confirmed || link->asked != link->asked_confirmed;
+    return mmi_heartbeat_counts(link) || (!mmi_link_paused(link) && (!heard || asks));
+}
+
 /* Who comes late, as this machine was suspended or had no time for us, has not listened meanwhile,
  * and the peer may have been suspended as well: its silence begins anew. */
 static void
@@ -127,7 +149,7 @@ mmi_heartbeat_due(mmi_link *link)
     if (mmi_link_paused(link)) {
         link->last_in_ns = e->now_ns;
     }
-    if (o->heartbeat_interval_ms > 0 && link->wire->beats) {
+    if (o->heartbeat_interval_ms > 0 && link->wire->beats && heartbeat_wanted(link)) {
         heartbeat_beat(link);
     }
     heartbeat_arm(link);

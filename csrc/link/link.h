@@ -286,6 +286,7 @@ void mmi_link_inspect_subscribed(mmi_link *link, mm_subscribed_info *info);
 
 /* What is known of the peer.  link/silence.c, link/ping.c */
 bool mmi_silence_stalled(const mmi_link *link);         /* now, as far as that is known */
+bool mmi_heartbeat_counts(const mmi_link *link); /* the peer is one that wants signs of life of us */
 void mmi_heartbeat_ping(mmi_link *link); /* now, unless one is out or its wire has none */
 
 #endif

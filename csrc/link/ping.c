@@ -11,14 +11,15 @@
 
 enum { PING_CONTEXT_SIZE = 8 };   /* bytes of one count */
 
-/* What we promise the peer: a sign of life within this. 0: no promise, as our heartbeat is off. */
+/* What we promise the peer: a sign of life within this. 0: no promise, as our heartbeat is off, or it
+ * may be better not to write to it for longer. */
 static uint16_t
 ping_ttl_ds(const mmi_link *link)
 {
     const mm_socket_opts *o = &link->socket->opts;
     uint32_t ttl = o->heartbeat_timeout_ms / MMI_MS_PER_DS;
     ttl = ttl > MMI_HEARTBEAT_TTL_MAX_DS ? MMI_HEARTBEAT_TTL_MAX_DS : ttl;
-    return o->heartbeat_interval_ms == 0 ? 0 : (uint16_t)ttl;
+    return o->heartbeat_interval_ms == 0 || !mmi_heartbeat_counts(link) ? 0 : (uint16_t)ttl;
 }
 
 void

@@ -16,6 +16,7 @@ import zmq
 
 import meshmsg as mm
 from tests.support.feeding import World, nothing, settled, taken, up_to_end
+from tests.support.mm import live_bytes
 from tests.support.pairs import WAIT_S, wait_until
 
 MANY = 3_000
@@ -195,3 +196,18 @@ def test_a_queue_of_a_few_messages_has_no_more(world: World, tmp_path: Path) -> 
             assert bytes(message) == body
             assert message.ack()
         settled(push)
+
+
+def test_a_few_that_may_go_together_take_no_room_for_many(world: World, tmp_path: Path) -> None:
+    """Those between others that go by themselves: memory is about what it is charged for."""
+    with (
+        world.life(tmp_path / "s") as (_, push),
+        world.socket("Pull", connect=push.endpoint, ack="manual", prefetch=MANY) as pull,
+    ):
+        push.send(b"first")
+        assert pull.recv(timeout=WAIT_S).ack()
+        before = live_bytes()
+        for i in range(1_000):
+            push.send(b"x" * 100, key=b"k" if i % 2 else None)
+        wait_until(lambda: push.stats().unacked_messages == 1_000)
+        assert live_bytes() - before < 1_000 * 4_096
