@@ -36,7 +36,7 @@ context.term()
 """
 ROLES: dict[str, tuple[type[Any], str, bytes, dict[str, Any]]] = {
     "pull": (mm.Pull, "PUSH", b"PUSH", {}),
-    "sub": (mm.Sub, "XPUB", b"PUB", {"subscribe": b""}),
+    "sub": (mm.Sub, "XPUB", b"PUB", {"topics": [b""]}),
     "dealer": (mm.Dealer, "DEALER", b"DEALER", {}),
     "pair": (mm.Pair, "PAIR", b"PAIR", {}),
 }
