@@ -90,18 +90,6 @@ heartbeat_beat(mmi_link *link)
     }
 }
 
-/*
- * Does the peer count on our signs of life?  Ours do, and so does who sends PINGs itself.  Another
- * one may have ended already, with messages that we have not read yet: its system answers octets of
- * ours with a reset, and then ours throws away what it sent.  So it is asked nothing while there is
- * something to read, and promised nothing.
- */
-bool
-mmi_heartbeat_counts(const mmi_link *link)
-{
-    return link->pinged || link->features[0] != '\0';
-}
-
 /* Is a beat needed now? */
 static bool
 heartbeat_wanted(const mmi_link *link)

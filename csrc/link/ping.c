@@ -11,8 +11,20 @@
 
 enum { PING_CONTEXT_SIZE = 8 };   /* bytes of one count */
 
-/* What we promise the peer: a sign of life within this. 0: no promise, as our heartbeat is off, or it
- * may be better not to write to it for longer. */
+/*
+ * Does the peer count on our signs of life?  Ours do, and so does who sends PINGs itself.  Another
+ * one may have ended already, with messages that we have not read yet: its system answers octets of
+ * ours with a reset, and then ours throws away what it sent.  So it is asked nothing while there is
+ * something to read, and promised nothing.
+ */
+bool
+mmi_heartbeat_counts(const mmi_link *link)
+{
+    return link->pinged || link->features[0] != '\0';
+}
+
+/* What we promise the peer: a sign of life within this. 0: no promise, as our heartbeat is off, or
+ * it may be better not to write to it for longer. */
 static uint16_t
 ping_ttl_ds(const mmi_link *link)
 {
@@ -33,7 +45,7 @@ mmi_heartbeat_send(mmi_link *link)
     size_t context_size = link->asked > 0 ? sizeof context : (size_t)PING_CONTEXT_SIZE;
     size_t size = link->wire->put_ping(frame, ping_ttl_ds(link), context, context_size);
     if (mmi_link_control(link, frame, size) != MM_OK) {
-        return;   /* the next beat tries again */
+        return; /* the next beat tries again */
     }
     if (link->pings_out++ == 0) {
         link->ping_ns = e->now_ns;
@@ -75,14 +87,14 @@ mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
     uint64_t count = link->ping_count, asked = link->asked_pinged;
     if (link->pings_out == 0 || (command->size != 0 && command->size != PING_CONTEXT_SIZE &&
                                  command->size != PING_CONTEXT_SIZE * 2)) {
-        return;   /* unasked for */
+        return; /* unasked for */
     }
     if (command->size > 0) {
         count = mmi_be64_get(command->data);
         bool says = command->size > PING_CONTEXT_SIZE;
         asked = says ? mmi_be64_get(command->data + PING_CONTEXT_SIZE) : 0;
     } else if (--link->pings_out > 0) {
-        return;   /* libzmq < 4.3 echoes nothing, but answers each in turn */
+        return; /* libzmq < 4.3 echoes nothing, but answers each in turn */
     }
     if ((count < link->confirmed && link->pipe.unacked == NULL) || count > link->ping_count) {
         return;
@@ -96,7 +108,7 @@ mmi_heartbeat_pong(mmi_link *link, const mmi_command *command)
     if (link->state == MMI_LINK_PARTING && count > link->confirmed) {
         link->silence.moved_ns = s->engine->now_ns;
     }
-    if (link->pipe.unacked != NULL) {   /* its ACKs say what is done, this what it has read */
+    if (link->pipe.unacked != NULL) { /* its ACKs say what is done, this what it has read */
         link->answered = count > link->answered ? count : link->answered;
         return;
     }
