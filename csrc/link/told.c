@@ -82,8 +82,6 @@ mmi_link_reset(mmi_link *link)
                        : ": it may limit the size of messages";
     } else if (!of_ours && pinged) {
         guess = "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why";
-    } else if (mmi_link_paused(link)) {
-        guess = ", while the receive queue was full: what it had sent and was not read is lost";
     }
     snprintf(detail, sizeof detail, "%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess);
     mmi_link_close(link, MM_REASON_RESET, detail);
