@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib import import_module
 from itertools import cycle
 from typing import Any
 
@@ -67,9 +68,7 @@ def spools(folders: list[str], size: int) -> None:
 
 def kafka(servers: str, topic: str, size: int) -> None:
     """Put into a topic that is there, without waiting for more to go along."""
-    import confluent_kafka
-
-    producer: Any = confluent_kafka.Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    producer: Any = import_module("confluent_kafka").Producer({"bootstrap.servers": servers, "linger.ms": 0})
     print(servers, flush=True)
 
     def put(body: bytes) -> None:
