@@ -68,7 +68,9 @@ def spools(folders: list[str], size: int) -> None:
 
 def kafka(servers: str, topic: str, size: int) -> None:
     """Put into a topic that is there, without waiting for more to go along."""
-    producer: Any = import_module("confluent_kafka").Producer({"bootstrap.servers": servers, "linger.ms": 0})
+    producer: Any = import_module("confluent_kafka").Producer(
+        {"bootstrap.servers": servers, "linger.ms": 0}
+    )
     print(servers, flush=True)
 
     def put(body: bytes) -> None:
