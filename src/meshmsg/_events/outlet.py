@@ -102,6 +102,8 @@ class Outlet:
         """Whether a thread tells of what happens as it happens."""
         self.left = False
         """Whether the socket was closed, so that no thread is to begin telling of it."""
+        self.closers: set[int] = set()
+        """The threads that are closing the socket."""
         self._name = name
         self._on_event = on_event
         self._loop = loop

@@ -166,8 +166,11 @@ class PushForm(Inbox[Message]):
 
         Thread-safe: yes. Closing twice is harmless.
         """
+        super().close()
+
+    def _end(self) -> None:
         try:
-            super().close()  # first, so that who waits is told which of both was closed
+            super()._end()  # first, so that who waits is told which of both was closed
         finally:
             if self._spooled is not None:
                 self._spooled.close()
