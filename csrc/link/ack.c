@@ -296,6 +296,9 @@ ack_extend(mmi_link *link, const mmi_command *command)
 static bool
 ack_settle(mmi_link *link, const mmi_command *command)
 {
+    if (link->socket->host.back->receipts.source.settled) {
+        return true; /* it is about to be closed, and what this is about goes again */
+    }
     switch (command->kind) {
     case MMI_COMMAND_ACK: return ack_apply(link, command);
     case MMI_COMMAND_NACK: return ack_refuse(link, command);
