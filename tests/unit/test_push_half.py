@@ -1,6 +1,6 @@
 """A message of which a peer that is gone got a part: nobody has it, and somebody else gets it.
 
-Not here: peers that acknowledge (test_least_once.py).
+Not here: peers that acknowledge (test_delivery.py).
 """
 
 from __future__ import annotations

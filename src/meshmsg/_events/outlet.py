@@ -230,7 +230,9 @@ class Outlet:
         last = self._last
         unlogged = bool(last) and last[-1].seq >= self._log_seq  # type: ignore[index]
         owes = self.on_dead is not None and self.on_dead.owes()
-        return unlogged or self.is_heard() or bool(self._last_words) or owes
+        with self._lock:
+            quiet = self._log.owes()
+        return unlogged or self.is_heard() or bool(self._last_words) or owes or quiet
 
     def end(self, last_words: str, warning: str) -> None:
         """The socket was closed: log this as well; where a thread tells, that does it."""
@@ -238,10 +240,19 @@ class Outlet:
         self._last_words += [each for each in words if each[1]]
         if not self.told:
             self._log_since(give)
+            self._log_rest(give)
+
+    def _log_rest(self, take: Callable[[LogRecord | None], None]) -> None:
+        """Log what was lost, and was not to be loud so soon again: there is no later."""
+        with self._lock:
+            rest = self._log.rest()
+        for words, event in rest:
+            take(record_of(logging.WARNING, words, event))
 
     def tell_last(self) -> None:
         """After the socket was closed: what had not been told; by the thread that tells."""
         self._log_since(records.put)
+        self._log_rest(records.put)
         self.log_last_words()
         self._tell_function()
         self.give_dead()
