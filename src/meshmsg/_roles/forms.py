@@ -169,9 +169,9 @@ class PushForm(Inbox[Message]):
         """
         super().close()
 
-    def _end(self) -> None:
+    def _shut(self) -> None:
         try:
-            super()._end()  # first, so that who waits is told which of both was closed
+            super()._shut()  # first, so that who waits is told which of both was closed
         finally:
             if self._spooled is not None:
                 self._spooled.close()

@@ -254,13 +254,13 @@ class PubForm(Inbox[Message]):
         """
         super().close()
 
-    def _end(self) -> None:
+    def _shut(self) -> None:
         try:
             if self._spooled is not None:
                 self._outlet.finish_dead()  # first: who has a letter is told to the spool
                 self._spooled.close()
         finally:
-            super()._end()
+            super()._shut()
 
 
 class XPubForm(Inbox[Message]):

@@ -284,11 +284,11 @@ class SocketBase(NativeSocket, metaclass=Listed):
             return
         try:
             closers.add(me)
-            self._end()
+            self._shut()
         finally:
             closers.discard(me)
 
-    def _end(self) -> None:
+    def _shut(self) -> None:
         """Close it, and what is its own."""
         untaken = open_ones = ""
         try:
