@@ -227,6 +227,7 @@ mm_feed_close(mm_feed *f)
     if (f->thread != NULL) {
         mmi_thread_join(f->thread);
     }
+    mmi_feed_settle(f, false); /* unless its socket was closed before */
     mmi_spool_reader_close(&f->reader);
     mmi_spool_reader_close(&f->seeker);
     pthread_mutex_lock(&f->lock);

@@ -15,6 +15,7 @@
 
 #include "api/api.h"
 #include "api/spool.h"
+#include "queue/drop.h"
 #include "spool/shared_cursors.h"
 
 enum {
@@ -76,6 +77,12 @@ void mmi_feed_told(void *arg, uint64_t first, uint64_t count, int outcome);
 uint64_t mmi_feed_unkept(mm_feed *f);   /* messages that a full spool did not keep (drop_newest) */
 /* With feed->lock: it does not go on; the first reason counts. */
 void mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last);
+/* Those are lost: counted and told, but for what is done; and those that were removed before they were read, of which
+ * the reader is at `first`.  The engine's lock is held. */
+void mmi_feed_lost(mm_feed *f, mmi_socket *s, mmi_drop_why why, uint64_t first, uint64_t last);
+void mmi_feed_missed(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t end);
+/* All that was removed and is not done is told.  closes: its socket is about to be closed, and hears of no more. */
+void mmi_feed_settle(mm_feed *f, bool closes);
 /* Those are done, though nobody acknowledged them.  The engine's lock is held. */
 void mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last);
 

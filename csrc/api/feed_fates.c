@@ -109,6 +109,76 @@ mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last)
     mmi_receipts_tell_run(&s->host.back->receipts, first, last - first + 1, MM_RECEIPT_DROPPED);
 }
 
+static uint64_t
+feed_done_of(mm_feed *f, uint64_t first, uint64_t last)
+{
+    pthread_mutex_lock(&f->shared->lock);
+    uint64_t done = mmi_cursor_count(&f->cursor->cursor, first, last);
+    pthread_mutex_unlock(&f->shared->lock);
+    return done;
+}
+
+static void
+feed_tell_lost(mm_feed *f, mmi_socket *s, mmi_drop_why why, uint64_t count)
+{
+    pthread_mutex_lock(&f->lock);
+    *(why == MMI_DROP_REMOVED ? &f->counts.removed : &f->counts.harmed) += count;
+    pthread_mutex_unlock(&f->lock);
+    mmi_drop_count(&s->host, why, 0, count);
+    mmi_finish_look(s);
+    mmi_socket_note(s, MM_DRAINED);
+}
+
+void
+mmi_feed_lost(mm_feed *f, mmi_socket *s, mmi_drop_why why, uint64_t first, uint64_t last)
+{
+    uint64_t count = last + 1 - first - feed_done_of(f, first, last);
+    if (count > 0) { /* else another thread told of them */
+        mmi_feed_bury(f, s, first, last);
+        feed_tell_lost(f, s, why, count);
+    }
+}
+
+void
+mmi_feed_missed(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t end)
+{
+    uint64_t count = mmi_spool_shared_cursor_missed(f->shared, f->cursor);
+    if (count > 0) {
+        if (first < end) {
+            mmi_feed_bury(f, s, first, end - 1);
+        }
+        feed_tell_lost(f, s, MMI_DROP_REMOVED, count);
+    }
+}
+
+/* What was removed is told, whether it was read or not.  The engine is locked. */
+static void
+feed_tell_removed(mm_feed *f, mmi_socket *s)
+{
+    uint64_t first, last = 0;
+    mmi_feed_missed(f, s, 1, 0);
+    while ((first = mmi_spool_shared_cursor_removed(f->shared, f->cursor, last + 1, &last)) > 0) {
+        mmi_feed_lost(f, s, MMI_DROP_REMOVED, first, last);
+    }
+}
+
+void
+mmi_feed_settle(mm_feed *f, bool closes)
+{
+    mmi_socket *s;
+    if (mmi_api_enter(f->socket, &s) == MM_OK) {
+        feed_tell_removed(f, s);
+        s->host.back->receipts.source.settled = closes;
+        (void)mmi_api_leave(s, MM_OK);
+    }
+}
+
+void
+mm_feed_settle(mm_feed *f)
+{
+    mmi_feed_settle(f, true);
+}
+
 /* What became of one that is done.  What was never read was removed before. */
 static int
 feed_outcome(const mm_feed *f, uint64_t seq, uint64_t taken)

@@ -55,24 +55,26 @@ run_failed(mm_feed *f)
     return counts.failed != MM_OK;
 }
 
-/* Of those from `first` to `last` so many are lost, and will never be sent. */
+/* Those from `first` to `last` are lost, and will never be sent. */
 static void
-run_lost(mm_feed *f, mmi_drop_why why, uint64_t first, uint64_t last, uint64_t count)
+run_lost(mm_feed *f, mmi_drop_why why, uint64_t first, uint64_t last)
 {
     mmi_socket *s;
-    if (mmi_api_enter(f->socket, &s) != MM_OK) {
-        return;
+    if (mmi_api_enter(f->socket, &s) == MM_OK) {
+        mmi_feed_lost(f, s, why, first, last);
+        (void)mmi_api_leave(s, MM_OK);
     }
-    pthread_mutex_lock(&f->lock);
-    *(why == MMI_DROP_REMOVED ? &f->counts.removed : &f->counts.harmed) += count;
-    pthread_mutex_unlock(&f->lock);
-    if (first <= last) {
-        mmi_feed_bury(f, s, first, last);
+}
+
+/* What was removed before it was read: up to before that number. */
+static void
+run_missed(mm_feed *f, uint64_t end)
+{
+    mmi_socket *s;
+    if (mmi_api_enter(f->socket, &s) == MM_OK) {
+        mmi_feed_missed(f, s, f->reader.next_seq, end);
+        (void)mmi_api_leave(s, MM_OK);
     }
-    mmi_drop_count(&s->host, why, 0, count);
-    mmi_finish_look(s);
-    mmi_socket_note(s, MM_DRAINED);
-    (void)mmi_api_leave(s, MM_OK);
 }
 
 /* Its time was over before there was room for it.  It is the socket's then. */
@@ -156,7 +158,7 @@ run_lost_each(mm_feed *f, uint64_t *seqs, size_t count)
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && seqs[next] == seqs[next - 1] + 1; next++) {
         }
-        run_lost(f, MMI_DROP_REMOVED, seqs[i], seqs[next - 1], next - i);
+        run_lost(f, MMI_DROP_REMOVED, seqs[i], seqs[next - 1]);
     }
 }
 
@@ -183,7 +185,7 @@ run_pass(mm_feed *f)
     mmi_spool_passed p;
     mmi_spool_shared_cursor_pass(f->shared, f->cursor, r->next_seq, &p);
     if (p.missed > 0) {
-        run_lost(f, MMI_DROP_REMOVED, r->next_seq, p.first - 1, p.missed);
+        run_missed(f, p.first);
     }
     run_sweep(f, p.first);
     if (p.next > r->next_seq) {
@@ -272,7 +274,7 @@ run_aside(mm_feed *f, size_t joined, const feed_later *waits, size_t count)
 static void
 run_skip(mm_feed *f, mmi_spool_reader *r, uint64_t last)
 {
-    run_lost(f, MMI_DROP_HARMED, r->next_seq, last, last - r->next_seq + 1);
+    run_lost(f, MMI_DROP_HARMED, r->next_seq, last);
     mmi_spool_reader_seek(r, last + 1);
 }
 
@@ -393,7 +395,7 @@ run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq)
         return mmi_feed_form_add(run, &record, seq, run_life(f, r->scan.batch.epoch));
     }
     if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
-        run_lost(f, MMI_DROP_REMOVED, seq, seq, 1);
+        run_lost(f, MMI_DROP_REMOVED, seq, seq);
     }
     return rc == MM_ENOMEM ? rc : MM_OK;
 }
@@ -420,7 +422,7 @@ run_seek(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
             at++;
         }
         if (rc == MM_OK && at < count) {
-            run_lost(f, MMI_DROP_REMOVED, seqs[at], seqs[at], 1);
+            run_lost(f, MMI_DROP_REMOVED, seqs[at], seqs[at]);
             at++;
         }
     }

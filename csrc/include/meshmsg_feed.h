@@ -25,6 +25,9 @@ typedef struct mm_feed_info {
  * of them is noted there.  A PUSH with MM_OPT_AT_LEAST_ONCE and no endpoint yet (else MM_ENOTSUP, MM_ESTATE).
  * MM_EAGAIN: somebody else uses that cursor. */
 int mm_feed_open(mm_handle socket, mm_spool *spool, const char *name, mm_feed **feed);
+/* Its socket is about to be closed: of what it was given, what was removed from the spool is dropped, and told.  What
+ * is acknowledged from now on is not noted, and goes again.  No error. */
+void mm_feed_settle(mm_feed *feed);
 void mm_feed_close(mm_feed *feed);                /* before the spool; the socket keeps what it has */
 void mm_feed_inspect(mm_feed *feed, mm_feed_info *out);
 /* Receipts of the socket for those numbers, of messages that were put. */

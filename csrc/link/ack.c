@@ -18,6 +18,7 @@ enum {
     ACK_SMALL = MMI_COMMAND_OVERHEAD + 64, /* octets of one that needs no memory                */
     ACK_EARLY_HEAD = 1 + sizeof(uint32_t), /* octets in front of what was said during a write   */
     ACK_EARLY_MAX = 256 * 1024, /* octets of all of it                              */
+    ACK_DELAY_MAX_MS = 2000000000, /* milliseconds that a NACK may ask for; more is that much */
     ACK_EXTENDS_MAX = 64 * 1024 /* octets of commands that wait: no EXTEND is added */
 };
 
@@ -246,7 +247,9 @@ ack_refuse(mmi_link *link, const mmi_command *command)
     mmi_overdue *overdue = link->pipe.unacked->overdue;
     uint64_t due = 0;
     if (good && numbers.delay_ms > 0) {
-        due = mmi_deadline(link->engine->now_ns, numbers.delay_ms);
+        uint32_t most = (uint32_t)ACK_DELAY_MAX_MS;
+        uint32_t delay_ms = numbers.delay_ms < most ? numbers.delay_ms : most;
+        due = mmi_deadline(link->engine->now_ns, delay_ms);
     }
     for (uint32_t i = 0; i < numbers.count && good; i++) {
         uint64_t number = mmi_be64_get(numbers.at + i * MMI_NUMBER_SIZE);
@@ -296,6 +299,9 @@ ack_extend(mmi_link *link, const mmi_command *command)
 static bool
 ack_settle(mmi_link *link, const mmi_command *command)
 {
+    if (link->socket->host.back->receipts.source.settled) {
+        return true; /* it is about to be closed, and what this is about goes again */
+    }
     switch (command->kind) {
     case MMI_COMMAND_ACK: return ack_apply(link, command);
     case MMI_COMMAND_NACK: return ack_refuse(link, command);

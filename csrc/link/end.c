@@ -102,8 +102,10 @@ link_deactivate(mmi_link *link, int reason)
     mmi_timer_clear(&link->engine->timers, &link->overdue_timer);
     link->pipe.ended = reason;
     mmi_unacked *u = link->pipe.unacked;
+    if ((u != NULL || (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0) && !s->closing) {
+        link->pipe.pinned = 0; /* what was begun nobody has; it goes to somebody else, whole */
+    }
     if (u != NULL && !s->closing) {
-        link->pipe.pinned = 0; /* what was begun goes to somebody else, whole */
         st->redelivered_messages += mmi_unacked_count(u);
         link->confirmed = link->written;
     }

@@ -406,6 +406,7 @@ mmi_back_rm(mmi_back *back, mmi_lb_node *node)
 {
     mmi_pipe *p = node->pipe;
     bool again = p->unacked != NULL && !back->host->closing;
+    bool whole = (back->host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0 && !back->host->closing;
     bool lanes = back->route != NULL;
     if (lanes) {
         mmi_route_rm(back->route, MMI_CONTAINER_OF(node, mmi_lane, lb));
@@ -415,7 +416,7 @@ mmi_back_rm(mmi_back *back, mmi_lb_node *node)
     }
     if (!p->stopped) {
         back_leave(back, node);
-    } else if (again) {
+    } else if (again || whole) {
         back_hand_on(back, p); /* also what was begun as it was stopped */
     }
     if (again && !lanes) {

@@ -25,6 +25,7 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
     case MMI_DROP_EXPIRED: return &stats->dropped_expired;
     case MMI_DROP_ATTEMPTS: return &stats->dropped_attempts;
     case MMI_DROP_MALFORMED:
+    case MMI_DROP_NO_ID:
     case MMI_DROP_WHYS: break;
     }
     return &stats->dropped_malformed;
@@ -46,6 +47,8 @@ static const char *const drop_texts[] = {
     [MMI_DROP_LATE] = "nobody waits for this reply",
     [MMI_DROP_FILTERED] = "not subscribed any more",
     [MMI_DROP_MALFORMED] = "not what this role expects",
+    [MMI_DROP_NO_ID] = "an answer without the id of its request: who answers must send back all "
+                       "frames in front of the empty one",
     [MMI_DROP_EXPIRED] = "its time was over (ttl)",
     [MMI_DROP_ATTEMPTS] = "handed out as often as it may be (max_attempts)",
     [MMI_DROP_UNENCODABLE] = "the peer's wire has no words for it",

@@ -22,6 +22,7 @@ typedef struct mmi_source {
     uint64_t (*left)(void *arg);                 /* messages that are not done, but for those */
     int (*failed)(void *arg);                    /* it gives no more: an error; MM_OK */
     void (*gone)(void *arg);                     /* the socket asks nothing more */
+    bool settled;                                /* the socket is about to be closed, and notes no ACK any more */
 } mmi_source;
 
 #endif

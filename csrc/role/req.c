@@ -140,7 +140,7 @@ req_received(req_sock *s, mmi_pipe *p, mmi_msg *m)
 {
     if (m->frame_count <= REQ_ENVELOPE_FRAMES || m->frames[0].size != REQ_ID_SIZE ||
         (m->frames[1].size != 0 && !mmi_refusal_is(m))) {
-        mmi_drop_of(s->host, MMI_DROP_MALFORMED, p, m);
+        mmi_drop_of(s->host, MMI_DROP_NO_ID, p, m);
         return;
     }
     req_request *r = mmi_map_find(&s->requests, mmi_be32_get(m->frames[0].data));

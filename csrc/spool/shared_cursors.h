@@ -61,9 +61,13 @@ void mmi_spool_shared_cursor_untake(mmi_spool_shared *h, mmi_spool_cursor *c);  
 typedef struct mmi_spool_passed {
     uint64_t next;                       /* the first that is not done */
     uint64_t first;                      /* of the spool: what is below was removed */
-    uint64_t missed;                     /* of those, how many were not taken and not done, since it was asked last */
+    uint64_t missed;                     /* of those, how many were not taken and not done, and are not told yet */
 } mmi_spool_passed;
 void mmi_spool_shared_cursor_pass(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from, mmi_spool_passed *out);
+/* So many are not told yet; who asks tells of them. */
+uint64_t mmi_spool_shared_cursor_missed(mmi_spool_shared *h, mmi_spool_cursor *c);
+/* A run of those that were taken, are not done and were removed, from there on: the first; 0: there is none. */
+uint64_t mmi_spool_shared_cursor_removed(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from, uint64_t *last);
 /* The first one that is done, from there on; UINT64_MAX: there is none. */
 uint64_t mmi_spool_shared_cursor_next_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from);
 /* It is of a socket that sends the spool's messages: what it is not done with is not compacted, and files wait for it

@@ -59,6 +59,28 @@ mmi_spool_shared_cursor_pass(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     *out = (mmi_spool_passed){ .next = mmi_cursor_next(&c->cursor, from),
                                .first = mmi_spool_first(&h->spool),
                                .missed = c->cursor.missed - c->told };
+    pthread_mutex_unlock(&h->lock);
+}
+
+uint64_t
+mmi_spool_shared_cursor_missed(mmi_spool_shared *h, mmi_spool_cursor *c)
+{
+    pthread_mutex_lock(&h->lock);
+    uint64_t missed = c->cursor.missed - c->told;
     c->told = c->cursor.missed;
     pthread_mutex_unlock(&h->lock);
+    return missed;
+}
+
+uint64_t
+mmi_spool_shared_cursor_removed(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t from,
+                                uint64_t *last)
+{
+    uint64_t done;
+    pthread_mutex_lock(&h->lock);
+    uint64_t end = mmi_spool_first(&h->spool), first = mmi_cursor_next(&c->cursor, from);
+    bool some = first < end && mmi_cursor_run(&c->cursor, first, end - 1, &done, last);
+    *last = some ? done - 1 : end - 1;
+    pthread_mutex_unlock(&h->lock);
+    return first < end ? first : 0;
 }

@@ -53,11 +53,15 @@ class DeadLetter(FullMessage):
         """Which group of a Pub did not do it; other groups may have. None: it is of a Push."""
         return (self._of and self._of[1]) or None
 
+    _told: bool = False
+    """Whether that it is out was told."""
+
     def _is_out(self) -> None:
-        """Somebody has it: where a spool kept its message, it is done."""
+        """Somebody has it: where a spool kept its message, it is done. Again: nothing."""
         lease = self._lease
-        if lease is not None and lease[3] and self._of is not None:
+        if lease is not None and lease[3] and self._of is not None and not self._told:
             lib.mm_dead_done(self._of[0], lease[3], lease[1])
+            self._told = True
 
     @property
     def seq(self) -> tuple[int, int] | None:

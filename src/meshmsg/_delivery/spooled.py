@@ -78,7 +78,9 @@ class Spooled:
         self._feed = self._fed()
 
     def _fed(self) -> Feed:
-        return Feed(self.spool, self._socket._handle, CURSOR)
+        feed = Feed(self.spool, self._socket._handle, CURSOR)
+        self._socket._outlet.settle = feed.settle
+        return feed
 
     def plan(self, frames: Sequence[Data], options: PushOptions) -> Plan:
         """Return a message as it is put, if it may be sent at all.

@@ -76,6 +76,8 @@ class Undertaker:
         """Taken while they are given; only `close` waits for it."""
         self._giver: int | None = None
         """The thread that has it."""
+        self._at: list[Letter] = []
+        """Those whose function was called and has not returned, the outermost first."""
         self._behind = False
         """Whether its function closed the socket, and those behind are given in that call."""
         self._told: dict[type[BaseException], tuple[float, int]] = {}
@@ -131,8 +133,17 @@ class Undertaker:
 
     def _give_behind(self, handle: int) -> None:
         """Give those behind the one whose function closes the socket, before its spool knows no
-        more; without a spool that function's caller goes on with them."""
-        if self._sourced and not self._behind:
+        more; without a spool that function's caller goes on with them.
+
+        The function of one of those may close all of it, too, by another way (its engine): then
+        whoever gives them goes on, and the spool is told of all of them now.
+        """
+        if not self._sourced or not self._at:
+            return
+        out = [*self._at, *self._left] if self._behind else list(self._at)
+        for letter in out:
+            letter._is_out()
+        if not self._behind:
             self._behind = True
             self._give_each(handle, False, closing=True)
 
@@ -185,7 +196,11 @@ class Undertaker:
                 return sent_on(place, letter)
             if isinstance(place, Spool):
                 return put_aside(place, letter)
-            place(letter)
+            self._at.append(letter)
+            try:
+                place(letter)
+            finally:
+                self._at.pop()
         except BaseException as error:
             apart = isinstance(place, (SocketBase, Spool))
             if not catches and isinstance(error, (KeyboardInterrupt, SystemExit)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._events.log_records import give, record_of
@@ -66,6 +67,8 @@ class _Trouble:
         self.wait = AGAIN_FIRST_S
         self.quiet = 0
         """How many of it were not logged since the last one that was."""
+        self.last: Event | None = None
+        """Of those the last one, if it is of messages."""
 
 
 class EventLog:
@@ -113,6 +116,20 @@ class EventLog:
         told = again or wanted or event.kind in RECOVERED
         return self._quiet(logging.INFO if told else logging.DEBUG, event, again)
 
+    def owes(self) -> bool:
+        """Whether messages were lost of which no record that is loud says."""
+        return any(trouble.quiet and trouble.last for trouble in self._troubles.values())
+
+    def rest(self) -> list[tuple[str, Event]]:
+        """Say it, as the socket was closed: of each cause in words, with the last event."""
+        found = []
+        for trouble in self._troubles.values():
+            if trouble.quiet and trouble.last is not None:
+                lost = replace(trouble.last, count=trouble.quiet)
+                found.append((self._words(lost), trouble.last))
+                trouble.quiet = 0
+        return found
+
     def _quiet(self, level: int, event: Event, more: str = "") -> tuple[int, str]:
         """Say it, if anybody wants to hear it: most of what happens is of no interest to most."""
         return level, self._words(event) + more if log.isEnabledFor(level) else ""
@@ -130,6 +147,7 @@ class EventLog:
         weight = event.count if dropped or event.kind is EventKind.HANDSHAKE_FAILED else 1
         if trouble is not None and trouble.due > event.time >= trouble.due - trouble.wait:
             trouble.quiet += weight
+            trouble.last = event if dropped else None
             return self._quiet(logging.DEBUG, event)
         if trouble is None and event.kind in self.once:
             self._troubles[key] = _Trouble(event.time)

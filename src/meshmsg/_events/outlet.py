@@ -102,11 +102,15 @@ class Outlet:
         """Whether a thread tells of what happens as it happens."""
         self.left = False
         """Whether the socket was closed, so that no thread is to begin telling of it."""
+        self.closers: set[int] = set()
+        """The threads that are closing the socket."""
         self._name = name
         self._on_event = on_event
         self._loop = loop
         self._due = False
         """Whether the loop was asked to call the function, and has not begun to."""
+        self.settle: Callable[[], None] | None = None
+        """Has what is lost of a spool's messages told, as the socket is about to be closed."""
         self.on_dead: Buries | None = None
         self.owes: bool = False
         """Whether dead letters wait for room where they go."""
@@ -123,7 +127,7 @@ class Outlet:
     def after_fork(self) -> None:
         """In the child: the lock may be held by a thread that is not here."""
         self._lock = threading.RLock()
-        self._on_event = self.on_dead = None
+        self._on_event = self.on_dead = self.settle = None
         self._watchers = None
 
     def expect(
@@ -215,6 +219,8 @@ class Outlet:
     def finish(self) -> None:
         """The socket is about to be closed: keep what it remembers, and was not told yet."""
         self.finish_dead()
+        if self.settle is not None:
+            self.settle()
         lib.mm_socket_events(self.handle, 1, ffi.NULL, 0, ffi.new("uint64_t *"))  # drops are told
         code, found, _ = read_events(self.handle, 1 if self.is_heard() else self._log_seq)
         self._last = found if code == 0 else self._last
@@ -224,7 +230,9 @@ class Outlet:
         last = self._last
         unlogged = bool(last) and last[-1].seq >= self._log_seq  # type: ignore[index]
         owes = self.on_dead is not None and self.on_dead.owes()
-        return unlogged or self.is_heard() or bool(self._last_words) or owes
+        with self._lock:
+            quiet = self._log.owes()
+        return unlogged or self.is_heard() or bool(self._last_words) or owes or quiet
 
     def end(self, last_words: str, warning: str) -> None:
         """The socket was closed: log this as well; where a thread tells, that does it."""
@@ -232,10 +240,19 @@ class Outlet:
         self._last_words += [each for each in words if each[1]]
         if not self.told:
             self._log_since(give)
+            self._log_rest(give)
+
+    def _log_rest(self, take: Callable[[LogRecord | None], None]) -> None:
+        """Log what was lost, and was not to be loud so soon again: there is no later."""
+        with self._lock:
+            rest = self._log.rest()
+        for words, event in rest:
+            take(record_of(logging.WARNING, words, event))
 
     def tell_last(self) -> None:
         """After the socket was closed: what had not been told; by the thread that tells."""
         self._log_since(records.put)
+        self._log_rest(records.put)
         self.log_last_words()
         self._tell_function()
         self.give_dead()

@@ -82,7 +82,8 @@ class PushForm(Inbox[Message]):
         priorities: Levels of priority, 1 to 10: `send(priority=)` is below that. Of what waits in
             this Push the highest goes first, and of 17 messages one of the levels below, if any
             waits there. Each level has the limits of a queue. What a peer has received, up to its
-            prefetch, keeps its order. Not with `routing="hash"`.
+            prefetch, keeps its order. Needs `delivery="at_least_once"` or a `spool`; not with
+            `routing="hash"`.
         delayed_messages: Messages that may wait in this Push to go later (`delay=`, `at=`): as many
             as that, and when as many were given back for later (`nack(delay=)`), or 1,000 if that
             is more, it takes nothing new until one of them is due. None: as `send_queue_messages`.
@@ -166,8 +167,11 @@ class PushForm(Inbox[Message]):
 
         Thread-safe: yes. Closing twice is harmless.
         """
+        super().close()
+
+    def _shut(self) -> None:
         try:
-            super().close()  # first, so that who waits is told which of both was closed
+            super()._shut()  # first, so that who waits is told which of both was closed
         finally:
             if self._spooled is not None:
                 self._spooled.close()
@@ -278,7 +282,8 @@ class RouterForm(Inbox[Message]):
     Args:
         identity: The name other Routers know it by.
         handover: A newcomer with the identity of a connected peer takes its place, instead of being
-            refused; of another user (`security=`) it is refused all the same.
+            refused; of another user (`security=`) it is refused all the same. Two live ones of one
+            name take over from each other for ever: give each its own.
         on_unroutable: What a message to an unknown peer does: "error" raises PeerError, "drop"
             counts it.
     """

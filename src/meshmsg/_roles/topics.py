@@ -252,12 +252,15 @@ class PubForm(Inbox[Message]):
 
         Thread-safe: yes. Closing twice is harmless.
         """
+        super().close()
+
+    def _shut(self) -> None:
         try:
             if self._spooled is not None:
                 self._outlet.finish_dead()  # first: who has a letter is told to the spool
                 self._spooled.close()
         finally:
-            super().close()
+            super()._shut()
 
 
 class XPubForm(Inbox[Message]):

@@ -279,6 +279,17 @@ class SocketBase(NativeSocket, metaclass=Listed):
 
         Thread-safe: yes. Closing twice is harmless.
         """
+        me, closers = threading.get_ident(), self._outlet.closers
+        if me in closers:  # a function that is called meanwhile: what it is in closes it
+            return
+        try:
+            closers.add(me)
+            self._shut()
+        finally:
+            closers.discard(me)
+
+    def _shut(self) -> None:
+        """Close it, and what is its own."""
         untaken = open_ones = ""
         try:
             self._outlet.finish()

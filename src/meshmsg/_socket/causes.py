@@ -43,6 +43,8 @@ TROUBLE = (
     EventKind.PEER_DOWN,
     EventKind.PEER_SILENT,
 )
+NO_ID = "an answer without the id of its request"
+"""How the cause of such a drop begins (csrc/queue/drop.c)."""
 WORDLESS = "before it said anything"
 """In the detail of a handshake that ended so: of the same peer, what it said before tells more."""
 
@@ -180,6 +182,7 @@ def trouble_of(socket: State) -> str:
         for peer in peers
         if peer.stalled
     ]
+    parts += [event.detail for event in events if event.detail.startswith(NO_ID)][:1]
     for endpoint in dict.fromkeys([*wanted, *(bound for _, bound in socket._bound)]):
         if endpoint in served:
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import Any
 
 from meshmsg._binding.core import EAGAIN, ESTATE, ffi, lib
@@ -67,6 +68,11 @@ class Feed:
         except ClosedError:
             return None
         return out
+
+    def settle(self) -> None:
+        """Its socket is about to be closed: tell what was removed of that which it was given."""
+        with suppress(ClosedError), self._spool._in_use():
+            lib.mm_feed_settle(self._own())
 
     def check_open(self) -> None:
         """Refuse to go on for a socket, or a spool, that was closed. Thread-safe: yes."""
