@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("meshmsg")
 CONNECTIONS_MAX = 32
 """Spools that a process stays connected to."""
-PROTOCOL = 1
+LOOK_S = 2.0
+"""Seconds without a connection until a mesh is asked where the spool is by now, each time."""
+PROTOCOL = 2
 """Of what a driver tells its executors."""
 
 
@@ -38,7 +41,13 @@ class RangePartition(InputPartition):
     """A range of one spool, with all that a task needs to read it."""
 
     def __init__(
-        self, uuid: str, epoch: int, first: int, end: int, endpoints: tuple[str, ...]
+        self,
+        uuid: str,
+        epoch: int,
+        first: int,
+        end: int,
+        endpoints: tuple[str, ...],
+        nodes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(None)
         self.version = mm.__version__
@@ -48,6 +57,8 @@ class RangePartition(InputPartition):
         self.first = first
         self.end = end
         self.endpoints = endpoints
+        self.nodes = nodes
+        """Mesh ports that tell where the spool is, once it is not there."""
 
 
 class _Connections:
@@ -58,12 +69,14 @@ class _Connections:
         self._process = 0
         self._open: OrderedDict[tuple[Any, ...], mm.RemoteSpool] = OrderedDict()
 
-    def of(self, piece: RangePartition, options: SourceOptions) -> mm.RemoteSpool:
+    def of(
+        self, piece: RangePartition, endpoints: tuple[str, ...], options: SourceOptions
+    ) -> mm.RemoteSpool:
         """Return the connection for a range, opened if there is none."""
         corruption: Any = "fail" if options.fail_on_loss else "gap"
         secret = options.mesh and options.mesh.secret
         policy, timeout = (options.security, secret), options.fetch_timeout
-        key = (piece.uuid, piece.endpoints, policy, corruption, timeout)
+        key = (piece.uuid, endpoints, policy, corruption, timeout)
         with self._lock:
             if self._process != os.getpid():  # of a parent: not ours to close
                 self._open.clear()
@@ -71,7 +84,7 @@ class _Connections:
             remote = self._open.pop(key, None)
             if remote is None:
                 remote = remote_of(
-                    piece.endpoints,
+                    endpoints,
                     options,
                     options.fetch_timeout,
                     uuid=piece.uuid,
@@ -99,6 +112,51 @@ class _Connections:
 
 CONNECTIONS = _Connections()
 """Of this process."""
+
+
+class _Reach:
+    """The connection of a task, to where its spool was planned to be or is by now."""
+
+    def __init__(self, piece: RangePartition, options: SourceOptions) -> None:
+        self._piece, self._options = piece, options
+        self._endpoints = piece.endpoints
+        self.remote = CONNECTIONS.of(piece, self._endpoints, options)
+
+    def connect(self) -> mm.RemoteSpool:
+        """Return it, connected; without a mesh whoever reads waits.
+
+        Raises:
+            TimedOutError: The spool is nowhere within `fetchTimeout`.
+        """
+        deadline = time.monotonic() + self._options.fetch_timeout
+        while self._piece.nodes:
+            left = deadline - time.monotonic()
+            try:
+                self.remote._req.wait_for_peers(1, timeout=max(min(LOOK_S, left), 0))
+                break
+            except (mm.TimedOutError, mm.WouldBlockError) as error:
+                if not self.moved() and left <= LOOK_S:
+                    raise mm.TimedOutError(
+                        f"the spool {self._piece.uuid} was planned at "
+                        f"{', '.join(self._piece.endpoints)}, and the mesh tells of no other "
+                        f"endpoint of it within fetchTimeout: {error}"
+                    ) from None
+        return self.remote
+
+    def moved(self) -> bool:
+        """Whether the spool is elsewhere by now, and was connected to there."""
+        piece = self._piece
+        if not piece.nodes:
+            return False
+        from .moved import where
+
+        url = where(piece.uuid, self._endpoints, piece.nodes, self._options)
+        if url:
+            LOG.info("the spool %s is at %s by now", piece.uuid, url)
+            CONNECTIONS.drop(self.remote)
+            self._endpoints = (url,)
+            self.remote = CONNECTIONS.of(piece, self._endpoints, self._options)
+        return bool(url)
 
 
 @dataclass
@@ -142,7 +200,7 @@ def read_range(
     if not isinstance(piece, RangePartition):
         return
     _same_version(piece)
-    remote = CONNECTIONS.of(piece, options)
+    reach = _Reach(piece, options)
     constants = {
         "producer": piece.uuid,
         "topic": options.topic,
@@ -150,7 +208,7 @@ def read_range(
     }
     tally = Tally(retries=_attempts_before())
     try:
-        for batch in _batches(remote, piece, options, tally):
+        for batch in _batches(reach, piece, options, tally):
             rows = record_batch(batch, options, constants)
             if rows.num_rows:
                 tally.rows += rows.num_rows
@@ -159,16 +217,17 @@ def read_range(
         if counts is not None:
             tally.add_to(counts)
     except mm.MeshError:
-        CONNECTIONS.drop(remote)
+        CONNECTIONS.drop(reach.remote)
         raise
 
 
 def _batches(
-    remote: mm.RemoteSpool, piece: RangePartition, options: SourceOptions, tally: Tally
+    reach: _Reach, piece: RangePartition, options: SourceOptions, tally: Tally
 ) -> Iterator[mm.SpoolBatch]:
     """Read all of it, going on behind what is gone if that is no failure."""
-    seq = piece.first
+    seq, moved = piece.first, 0
     while seq < piece.end:
+        remote = reach.connect()
         try:
             read = remote.read(seq, piece.end, max_bytes=options.batch_bytes, epoch=piece.epoch)
             for batch in read:
@@ -178,6 +237,10 @@ def _batches(
             if seq < piece.end and not options.compacted:
                 raise _missing(piece, seq, piece.end - 1)
             return
+        except mm.TimedOutError:  # it may have gone while it was read
+            if seq == moved or not reach.moved():
+                raise
+            moved = seq
         except mm.SpoolTrimmedError as error:
             if options.fail_on_loss:
                 raise mm.SpoolTrimmedError(

@@ -295,6 +295,10 @@ class Watch:
             found = {one.url: one.error for one in self.endpoints if one.info is None}
             return [f"{url} ({why})" for url, why in (found | self._refused).items()]
 
+    def nodes(self) -> tuple[str, ...]:
+        """Return mesh ports that a task may ask where a spool is by now; none without a mesh."""
+        return () if self._mesh is None else self._mesh.nodes()
+
     def means(self) -> dict[str, float]:
         """Return the mean size of messages, by uuid, where it is known."""
         with self._changed:
