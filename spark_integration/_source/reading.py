@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from pyspark.sql.datasource import InputPartition
 
 import meshmsg as mm
 
-from .opening import remote_of
+from .opening import connected, remote_of
 from .options import SourceOptions
 from .schema import record_batch
 
@@ -68,6 +68,8 @@ class _Connections:
         self._lock = threading.Lock()
         self._process = 0
         self._open: OrderedDict[tuple[Any, ...], mm.RemoteSpool] = OrderedDict()
+        self._busy: Counter[mm.RemoteSpool] = Counter()
+        """How many tasks have each; those that nobody has are closed once they are lost."""
 
     def of(
         self, piece: RangePartition, endpoints: tuple[str, ...], options: SourceOptions
@@ -80,6 +82,7 @@ class _Connections:
         with self._lock:
             if self._process != os.getpid():  # of a parent: not ours to close
                 self._open.clear()
+                self._busy.clear()
                 self._process = os.getpid()
             remote = self._open.pop(key, None)
             if remote is None:
@@ -91,15 +94,33 @@ class _Connections:
                     on_corruption=corruption,
                 )
             self._open[key] = remote
+            self._busy[remote] += 1
+            self._prune()
             if len(self._open) > CONNECTIONS_MAX:
                 self._open.popitem(last=False)[1].close()
             return remote
+
+    def _prune(self) -> None:
+        """Close what is lost and nobody has: it would dial for ever."""
+        for key, one in list(self._open.items()):
+            if not self._busy[one] and not connected(one):
+                del self._open[key], self._busy[one]
+                one.close()
+
+    def give_back(self, remote: mm.RemoteSpool) -> None:
+        """A task has ended; it may be kept for the next one."""
+        with self._lock:
+            if self._busy[remote] > 1:
+                self._busy[remote] -= 1
+            else:
+                del self._busy[remote]
 
     def drop(self, remote: mm.RemoteSpool) -> None:
         """Close one that failed: the next attempt opens another."""
         with self._lock:
             for key in [key for key, one in self._open.items() if one is remote]:
                 del self._open[key]
+            del self._busy[remote]
         remote.close()
 
     def close(self) -> None:
@@ -108,6 +129,7 @@ class _Connections:
             for remote in self._open.values():
                 remote.close()
             self._open.clear()
+            self._busy.clear()
 
 
 CONNECTIONS = _Connections()
@@ -219,6 +241,8 @@ def read_range(
     except mm.MeshError:
         CONNECTIONS.drop(reach.remote)
         raise
+    finally:
+        CONNECTIONS.give_back(reach.remote)
 
 
 def _batches(

@@ -1,5 +1,5 @@
-"""A task whose producer began again at another endpoint, after its batch was planned. Nodes,
-servers and spools are real, Spark is not started.
+"""A task whose producer began again at another endpoint, after its batch was planned, and what is
+kept of connections to who has ended. Nodes, servers and spools are real, Spark is not started.
 
 Not here: what the driver finds as it plans (test_spark_discovery.py).
 """
@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.support.sparked import options
+from tests.support.meshes import eventually
+from tests.support.pairs import of_its_own
+from tests.support.sparked import filled, options
 from tests.support.ways import secret_file
 from tests.unit.test_spark_discovery import Producer, of_mesh
 
@@ -22,6 +24,7 @@ pytest.importorskip("cryptography")
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 from meshmsg.spark._source import reading
+from meshmsg.spark._source.opening import connected
 from meshmsg.spark._source.options import SourceOptions
 from meshmsg.spark._source.planning import Planner
 
@@ -94,3 +97,44 @@ def test_without_a_mesh_nobody_is_asked() -> None:
     with pytest.raises(mm.TimedOutError) as raised:
         bodies(task, options(fetchTimeout="100ms"))
     assert "mesh" not in str(raised.value).replace("meshmsg", "")
+
+
+def test_a_connection_to_who_has_ended_is_not_kept(tmp_path: Path) -> None:
+    """The next task, of another spool, closes it rather than have it dial for ever."""
+    given = options()
+    with filled(tmp_path / "s", 5) as spool, filled(tmp_path / "t", 3) as other:
+        with mm.SpoolServer(other, bind=of_its_own()) as server:
+            info = other.info()
+            task = reading.RangePartition(info.uuid, info.epoch, 1, 4, (server.endpoint,))
+            assert bodies(task, given) == [1, 2, 3]
+            (kept,) = reading.CONNECTIONS._open.values()
+        with mm.SpoolServer(spool, bind=of_its_own()) as server:
+            assert eventually(lambda: not connected(kept))
+            info = spool.info()
+            task = reading.RangePartition(info.uuid, info.epoch, 1, 6, (server.endpoint,))
+            assert bodies(task, given) == [1, 2, 3, 4, 5]
+            (still,) = reading.CONNECTIONS._open.values()
+            assert connected(still)
+            with pytest.raises(mm.ClosedError):
+                kept.info()
+
+
+def test_a_connection_that_a_task_has_is_kept_though_it_is_lost(tmp_path: Path) -> None:
+    """It goes on once its producer is back, whoever reads beside it."""
+    given = options(batchBytes=4096)
+    with filled(tmp_path / "s", 5) as spool, filled(tmp_path / "t", 1_000) as other:
+        where = of_its_own()
+        info = other.info()
+        with mm.SpoolServer(other, bind=where) as server:
+            where = server.endpoint
+            task = reading.RangePartition(info.uuid, info.epoch, 1, 1_001, (where,))
+            begun = reading.read_range(task, given)
+            rows = next(begun).num_rows
+            (kept,) = reading.CONNECTIONS._open.values()
+        with mm.SpoolServer(spool, bind=of_its_own()) as server:
+            assert eventually(lambda: not connected(kept))
+            one = spool.info()
+            beside = reading.RangePartition(one.uuid, one.epoch, 1, 6, (server.endpoint,))
+            assert bodies(beside, given) == [1, 2, 3, 4, 5]
+        with mm.SpoolServer(other, bind=where):
+            assert rows + sum(batch.num_rows for batch in begun) == 1_000
