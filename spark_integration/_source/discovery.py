@@ -16,6 +16,8 @@ from .options import MeshOptions
 
 ROLE = "spool"
 """What a node says that a `SpoolServer` is."""
+NODES_MAX = 4
+"""Other nodes that a task may ask, beside the driver's."""
 
 
 class Found(NamedTuple):
@@ -58,6 +60,13 @@ class Discovery:
             UsageError: What is offered under that name is no spool.
         """
         return found_of(self._options.service, self._mesh.endpoints(self._options.service))
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return mesh ports that tell who is there: that of the driver, and some others."""
+        _, *others = self._mesh.members()
+        there = [one for one in others if one.state == State.ALIVE and one.record.addresses]
+        told = [one.record.addresses[0] for one in there[:NODES_MAX]]
+        return (self._mesh.endpoint, *told)
 
     def close(self) -> None:
         """Leave."""

@@ -16,6 +16,15 @@ from .options import SourceOptions
 TLS = "tls+tcp://"
 
 
+def connected(remote: mm.RemoteSpool) -> bool:
+    """Whether anybody is there now, without asking."""
+    try:
+        remote._req.wait_for_peers(1, timeout=0)
+    except (mm.WouldBlockError, mm.ClosedError):
+        return False
+    return True
+
+
 def remote_of(
     endpoints: Sequence[str], options: SourceOptions, timeout: float, **more: Any
 ) -> mm.RemoteSpool:

@@ -292,7 +292,7 @@ class Planner:
         means = self._watch.means()
         most = self._options.partition_bytes
         rows = {} if most is None else {u: max(int(most / mean), 1) for u, mean in means.items()}
-        made = []
+        made, nodes = [], self._watch.nodes()
         for span in split(found, self._options.min_partitions, rows):
             if span.uuid not in known:
                 silent = self._watch.silent()
@@ -300,7 +300,7 @@ class Planner:
                     raise _silent(silent, f"no endpoint that answers shows the spool {span.uuid}")
                 LOG.warning("left out: messages %d to %d of %s, which nobody shows", *_lost(span))
                 continue
-            made.append(RangePartition(*span, known[span.uuid].endpoints))
+            made.append(RangePartition(*span, known[span.uuid].endpoints, nodes))
         return made
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections import OrderedDict
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from pyspark.sql.datasource import InputPartition
 
 import meshmsg as mm
 
-from .opening import remote_of
+from .opening import connected, remote_of
 from .options import SourceOptions
 from .schema import record_batch
 
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("meshmsg")
 CONNECTIONS_MAX = 32
 """Spools that a process stays connected to."""
-PROTOCOL = 1
+LOOK_S = 2.0
+"""Seconds without a connection until a mesh is asked where the spool is by now, each time."""
+PROTOCOL = 2
 """Of what a driver tells its executors."""
 
 
@@ -38,7 +41,13 @@ class RangePartition(InputPartition):
     """A range of one spool, with all that a task needs to read it."""
 
     def __init__(
-        self, uuid: str, epoch: int, first: int, end: int, endpoints: tuple[str, ...]
+        self,
+        uuid: str,
+        epoch: int,
+        first: int,
+        end: int,
+        endpoints: tuple[str, ...],
+        nodes: tuple[str, ...] = (),
     ) -> None:
         super().__init__(None)
         self.version = mm.__version__
@@ -48,6 +57,8 @@ class RangePartition(InputPartition):
         self.first = first
         self.end = end
         self.endpoints = endpoints
+        self.nodes = nodes
+        """Mesh ports that tell where the spool is, once it is not there."""
 
 
 class _Connections:
@@ -57,36 +68,59 @@ class _Connections:
         self._lock = threading.Lock()
         self._process = 0
         self._open: OrderedDict[tuple[Any, ...], mm.RemoteSpool] = OrderedDict()
+        self._busy: Counter[mm.RemoteSpool] = Counter()
+        """How many tasks have each; those that nobody has are closed once they are lost."""
 
-    def of(self, piece: RangePartition, options: SourceOptions) -> mm.RemoteSpool:
+    def of(
+        self, piece: RangePartition, endpoints: tuple[str, ...], options: SourceOptions
+    ) -> mm.RemoteSpool:
         """Return the connection for a range, opened if there is none."""
         corruption: Any = "fail" if options.fail_on_loss else "gap"
         secret = options.mesh and options.mesh.secret
         policy, timeout = (options.security, secret), options.fetch_timeout
-        key = (piece.uuid, piece.endpoints, policy, corruption, timeout)
+        key = (piece.uuid, endpoints, policy, corruption, timeout)
         with self._lock:
             if self._process != os.getpid():  # of a parent: not ours to close
                 self._open.clear()
+                self._busy.clear()
                 self._process = os.getpid()
             remote = self._open.pop(key, None)
             if remote is None:
                 remote = remote_of(
-                    piece.endpoints,
+                    endpoints,
                     options,
                     options.fetch_timeout,
                     uuid=piece.uuid,
                     on_corruption=corruption,
                 )
             self._open[key] = remote
+            self._busy[remote] += 1
+            self._prune()
             if len(self._open) > CONNECTIONS_MAX:
                 self._open.popitem(last=False)[1].close()
             return remote
+
+    def _prune(self) -> None:
+        """Close what is lost and nobody has: it would dial for ever."""
+        for key, one in list(self._open.items()):
+            if not self._busy[one] and not connected(one):
+                del self._open[key], self._busy[one]
+                one.close()
+
+    def give_back(self, remote: mm.RemoteSpool) -> None:
+        """A task has ended; it may be kept for the next one."""
+        with self._lock:
+            if self._busy[remote] > 1:
+                self._busy[remote] -= 1
+            else:
+                del self._busy[remote]
 
     def drop(self, remote: mm.RemoteSpool) -> None:
         """Close one that failed: the next attempt opens another."""
         with self._lock:
             for key in [key for key, one in self._open.items() if one is remote]:
                 del self._open[key]
+            del self._busy[remote]
         remote.close()
 
     def close(self) -> None:
@@ -95,10 +129,56 @@ class _Connections:
             for remote in self._open.values():
                 remote.close()
             self._open.clear()
+            self._busy.clear()
 
 
 CONNECTIONS = _Connections()
 """Of this process."""
+
+
+class _Reach:
+    """The connection of a task, to where its spool was planned to be or is by now."""
+
+    def __init__(self, piece: RangePartition, options: SourceOptions) -> None:
+        self._piece, self._options = piece, options
+        self._endpoints = piece.endpoints
+        self.remote = CONNECTIONS.of(piece, self._endpoints, options)
+
+    def connect(self) -> mm.RemoteSpool:
+        """Return it, connected; without a mesh whoever reads waits.
+
+        Raises:
+            TimedOutError: The spool is nowhere within `fetchTimeout`.
+        """
+        deadline = time.monotonic() + self._options.fetch_timeout
+        while self._piece.nodes:
+            left = deadline - time.monotonic()
+            try:
+                self.remote._req.wait_for_peers(1, timeout=max(min(LOOK_S, left), 0))
+                break
+            except (mm.TimedOutError, mm.WouldBlockError) as error:
+                if not self.moved() and left <= LOOK_S:
+                    raise mm.TimedOutError(
+                        f"the spool {self._piece.uuid} was planned at "
+                        f"{', '.join(self._piece.endpoints)}, and the mesh tells of no other "
+                        f"endpoint of it within fetchTimeout: {error}"
+                    ) from None
+        return self.remote
+
+    def moved(self) -> bool:
+        """Whether the spool is elsewhere by now, and was connected to there."""
+        piece = self._piece
+        if not piece.nodes:
+            return False
+        from .moved import where
+
+        url = where(piece.uuid, self._endpoints, piece.nodes, self._options)
+        if url:
+            LOG.info("the spool %s is at %s by now", piece.uuid, url)
+            CONNECTIONS.drop(self.remote)
+            self._endpoints = (url,)
+            self.remote = CONNECTIONS.of(piece, self._endpoints, self._options)
+        return bool(url)
 
 
 @dataclass
@@ -142,7 +222,7 @@ def read_range(
     if not isinstance(piece, RangePartition):
         return
     _same_version(piece)
-    remote = CONNECTIONS.of(piece, options)
+    reach = _Reach(piece, options)
     constants = {
         "producer": piece.uuid,
         "topic": options.topic,
@@ -150,7 +230,7 @@ def read_range(
     }
     tally = Tally(retries=_attempts_before())
     try:
-        for batch in _batches(remote, piece, options, tally):
+        for batch in _batches(reach, piece, options, tally):
             rows = record_batch(batch, options, constants)
             if rows.num_rows:
                 tally.rows += rows.num_rows
@@ -159,16 +239,19 @@ def read_range(
         if counts is not None:
             tally.add_to(counts)
     except mm.MeshError:
-        CONNECTIONS.drop(remote)
+        CONNECTIONS.drop(reach.remote)
         raise
+    finally:
+        CONNECTIONS.give_back(reach.remote)
 
 
 def _batches(
-    remote: mm.RemoteSpool, piece: RangePartition, options: SourceOptions, tally: Tally
+    reach: _Reach, piece: RangePartition, options: SourceOptions, tally: Tally
 ) -> Iterator[mm.SpoolBatch]:
     """Read all of it, going on behind what is gone if that is no failure."""
-    seq = piece.first
+    seq, moved = piece.first, 0
     while seq < piece.end:
+        remote = reach.connect()
         try:
             read = remote.read(seq, piece.end, max_bytes=options.batch_bytes, epoch=piece.epoch)
             for batch in read:
@@ -178,6 +261,10 @@ def _batches(
             if seq < piece.end and not options.compacted:
                 raise _missing(piece, seq, piece.end - 1)
             return
+        except mm.TimedOutError:  # it may have gone while it was read
+            if seq == moved or not reach.moved():
+                raise
+            moved = seq
         except mm.SpoolTrimmedError as error:
             if options.fail_on_loss:
                 raise mm.SpoolTrimmedError(

@@ -1,8 +1,8 @@
 """What the driver knows of the spools: a thread for each endpoint asks, and planning reads.
 
 Not here: what is planned from it (planning.py). Law: whoever plans waits for no endpoint that did
-not answer the last time, and for none longer than `offsetTimeout`; leases and trims are sent by
-the threads, and nothing waits for them.
+not answer the last time or is not connected, and for none longer than `offsetTimeout`; leases and
+trims are sent by the threads, and nothing waits for them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import meshmsg as mm
 
 from .offsets import Place, Shown
-from .opening import remote_of
+from .opening import connected, remote_of
 from .options import SourceOptions
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("meshmsg")
 RETRY_S = 0.25
 """Seconds until an endpoint that did not answer is asked again, if nobody wants to know."""
+GRACE_S = 1.0
+"""Seconds that one who answered the last time, and is not connected now, has to come back."""
 KEEP_S = 5.0
 """Seconds until an endpoint is asked again, if nobody wants to know: a lease may be gone."""
 SAMPLE_MESSAGES = 256
@@ -92,12 +94,18 @@ class Endpoint:
         self._wanted.notify_all()
         return self.asked
 
-    def wait(self, question: int, patient: bool, until: float) -> None:
+    def wait(self, question: int, patient: bool, asked: float) -> None:
         """Wait for the answer, under the lock; not of one that is down, unless patient."""
-        self._told.wait_for(
-            lambda: self.answered >= question or (self.down and not patient),
-            max(until - time.monotonic(), 0),
-        )
+
+        def told() -> bool:
+            return self.answered >= question or (self.down and not patient)
+
+        timeout = self._options.offset_timeout
+        left = asked + min(GRACE_S, timeout) - time.monotonic()
+        late = not patient and not self._told.wait_for(told, max(left, 0))
+        if late and not connected(self._remote):
+            self.down, self.error = True, "it is not connected"
+        self._told.wait_for(told, max(asked + timeout - time.monotonic(), 0))
 
     def _run(self) -> None:
         while True:
@@ -240,9 +248,9 @@ class Watch:
     def _ask(self, patient: bool) -> dict[str, Shown]:
         with self._changed:
             asked = [(one, one.ask()) for one in self.endpoints]
-            until = time.monotonic() + self._timeout
+            now = time.monotonic()
             for one, question in asked:  # most have answered once the first has
-                one.wait(question, patient, until)
+                one.wait(question, patient, now)
             return self._shown()
 
     def _follow(self, mesh: Discovery) -> None:
@@ -294,6 +302,10 @@ class Watch:
         with self._changed:
             found = {one.url: one.error for one in self.endpoints if one.info is None}
             return [f"{url} ({why})" for url, why in (found | self._refused).items()]
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return mesh ports that a task may ask where a spool is by now; none without a mesh."""
+        return () if self._mesh is None else self._mesh.nodes()
 
     def means(self) -> dict[str, float]:
         """Return the mean size of messages, by uuid, where it is known."""

@@ -92,7 +92,10 @@ def test_what_is_wrong_with_an_address_is_told(given: str, why: str) -> None:
 def test_loopback_is_denied_unless_it_is_meant() -> None:
     """As a poisoned record would say it."""
     for host in ("127.0.0.1", "[::1]", "localhost", "LOCALHOST", "localhost.", "a.localhost"):
-        assert denied(host, loopback=False) == "it is this machine"
+        assert denied(host, loopback=False) == (
+            'it is this machine, and this node is not on loopback: bind="tcp://127.0.0.1:0" '
+            "(mesh.bind of Spark) takes it, or have that node advertise= what others reach"
+        )
         assert denied(host, loopback=True) == ""
     assert denied("10.1.2.3", loopback=False) == ""
 

@@ -69,6 +69,10 @@ class Told:
         """Return what is said now."""
         return dict(self.shown)
 
+    def nodes(self) -> tuple[str, ...]:
+        """Return no mesh ports."""
+        return ()
+
     def silent(self) -> list[str]:
         """Return who does not answer."""
         return self.no_answer

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg.spark._source import watch as watch_of
 from meshmsg.spark._source.offsets import Place
 from meshmsg.spark._source.watch import Held, Watch
 from tests.support.pairs import of_its_own
@@ -221,3 +222,23 @@ def test_closing_does_not_wait_for_who_does_not_answer() -> None:
         with watch._changed:
             watch.endpoints[0].ask()
     assert not watch.endpoints[0]._thread.is_alive()
+
+
+def test_who_is_not_connected_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last answer was good, and it has died since: others have what is planned."""
+    monkeypatch.setattr(watch_of, "GRACE_S", 0.05, raising=False)
+    with (
+        filled(tmp_path / "s", 3) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+        filled(tmp_path / "t", 2) as other,
+        mm.SpoolServer(other, bind=of_its_own()) as gone,
+        watching(gone.endpoint, server.endpoint, offsetTimeout="5s") as watch,
+    ):
+        assert len(watch.ask(patient=True)) == 2
+        gone.close()
+        spool.append(b"x")
+        assert sorted(one.stable for one in watch.ask().values()) == [3, 5]
+        (silent,) = watch.silent()
+        assert silent == f"{gone.endpoint} (it is not connected)"

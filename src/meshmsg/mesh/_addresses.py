@@ -73,6 +73,13 @@ def is_wildcard(host: str) -> bool:
     return host in ("*", "") or (ip is not None and ip.is_unspecified)
 
 
+THIS_MACHINE = (
+    'it is this machine, and this node is not on loopback: bind="tcp://127.0.0.1:0" '
+    "(mesh.bind of Spark) takes it, or have that node advertise= what others reach"
+)
+"""Why loopback is not believed, and what to do."""
+
+
 def denied(host: str, *, loopback: bool) -> str:
     """Say why an address from outside is not connected to; "" where it may be.
 
@@ -84,12 +91,12 @@ def denied(host: str, *, loopback: bool) -> str:
     if ip is None and _is_number(host):
         return "it is an IP in a form that hides it: write it as 10.0.0.5"
     if ip is None:
-        return "" if not _is_localhost(host) or loopback else "it is this machine"
+        return "" if not _is_localhost(host) or loopback else THIS_MACHINE
     if ip.is_link_local:
         return "it is link-local: where clouds keep credentials (169.254.169.254)"
     if ip.is_unspecified or ip.is_multicast:
         return "it is nobody's address"
-    return "it is this machine" if ip.is_loopback and not loopback else ""
+    return THIS_MACHINE if ip.is_loopback and not loopback else ""
 
 
 def address_of(given: str, what: str) -> str:
