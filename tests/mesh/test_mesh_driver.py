@@ -57,6 +57,10 @@ class Script:
         """Note."""
         self.noted.append(("saw", node, evidence))
 
+    def missed(self, now: float, address: str) -> None:
+        """Note."""
+        self.noted.append(("missed", address))
+
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Never called: the driver looks itself."""
         raise AssertionError
@@ -162,6 +166,7 @@ def test_a_port_that_nobody_listens_at_is_evidence(nodes: list[Node]) -> None:
         a.say(Send(b.link.address, b"x", NODE))
         eventually(lambda count=count: len(a.noted("saw")) == count)
     assert a.noted("saw") == [("saw", NODE, Evidence.REFUSED)] * 2
+    assert a.noted("missed") == [("missed", b.link.address)] * 2
     assert "refused" in a.link.errors[b.link.address]
 
 
@@ -172,6 +177,7 @@ def test_a_connection_that_ends_is_evidence(nodes: list[Node]) -> None:
     eventually(lambda: b.noted("arrived"))
     b.driver.close()
     assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+    assert a.noted("missed") == []
 
 
 def test_gossip_that_a_peer_did_not_take_is_no_warning(nodes: list[Node]) -> None:

@@ -264,6 +264,10 @@ class Core:
         else:
             self.prober.saw(now, node[:HANDLE], evidence)
 
+    def missed(self, now: float, address: str) -> None:
+        """Take that the driver could connect to nobody at an address it was to send to."""
+        self.dialer.missed(address)
+
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Take what address a node saw this one come from.
 

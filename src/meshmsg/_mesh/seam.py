@@ -59,6 +59,10 @@ class MeshCore(Protocol):
         """Take what the driver saw of a node."""
         ...
 
+    def missed(self, now: float, address: str) -> None:
+        """Take that the driver could connect to nobody at an address it was to send to."""
+        ...
+
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Take what address a node saw this one come from."""
         ...

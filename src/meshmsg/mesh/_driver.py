@@ -264,6 +264,8 @@ class Driver:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
                     self.core.saw(now, seen.node, seen.evidence)
+                if seen.missed:
+                    self.core.missed(now, seen.url)
             came_now = self.link.came() if messages else []
             for came in [*came_now, *(self.port.came(now) if self.port else ())]:
                 if len(came.frames) == 1:

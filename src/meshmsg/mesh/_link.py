@@ -60,6 +60,8 @@ class Seen(NamedTuple):
     node: bytes | None
     evidence: Evidence | None
     words: str
+    missed: bool = False
+    """Whether it was to be made, and was not."""
 
 
 class Came(NamedTuple):
@@ -284,9 +286,10 @@ class Link:
                 found.append(self._up(url, made))
             elif event.kind in _ENDS:
                 words = event.detail or event.reason.name
-                self._failed(url, words, dialing=event.kind != EventKind.PEER_DOWN)
+                dialing = event.kind != EventKind.PEER_DOWN
+                self._failed(url, words, dialing=dialing)
                 self._hang_up(url)
-                found.append(Seen(url, made.node, _evidence_of(event), words))
+                found.append(Seen(url, made.node, _evidence_of(event), words, dialing))
             elif event.kind == EventKind.PEER_STALLED:
                 found.append(Seen(url, made.node, Evidence.LOST, "its system answers, it does not"))
         return found
