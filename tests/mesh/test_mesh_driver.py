@@ -15,7 +15,17 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._mesh.seam import Evidence
-from meshmsg._mesh.told import Answer, Arrival, Event, Member, Record, Send, Service, State
+from meshmsg._mesh.told import (
+    Answer,
+    Arrival,
+    Event,
+    Member,
+    Record,
+    Send,
+    Service,
+    State,
+    Stranger,
+)
 from meshmsg._socket.peers import PEERS_FIRST, addresses_of
 from meshmsg.mesh import _driver, _link
 from meshmsg.mesh._driver import Driver
@@ -87,6 +97,10 @@ class Script:
         return out
 
     def events(self) -> list[Event]:
+        """None."""
+        return []
+
+    def strangers(self) -> list[Stranger]:
         """None."""
         return []
 
@@ -357,3 +371,18 @@ def test_an_error_of_the_core_is_told_and_the_thread_goes_on(
     a.say(Send(b.link.address, b"x", NODE))
     eventually(lambda: a.noted("arrived"))
     assert told == ["the mesh failed, and goes on"]
+
+
+def test_who_answers_for_another_cluster_is_told_until_that_ends(nodes: list[Node]) -> None:
+    """A connection that is made anew is no news of it; a member at its place is, or its end."""
+    a, b = nodes
+    url = b.link.address
+    for ends in (lambda: a.say(Send(url, b"y", NODE)), b.driver.close):
+        a.say(Send(url, b"x", None))
+        eventually(lambda: a.link.dialed(url))
+        a.link.is_elsewhere(url, "answers for the cluster 'b', not 'a'")
+        a.link._up(url, a.link._open[url])
+        assert a.link.why(url) == "it answers for the cluster 'b', not 'a'"
+        assert a.link.dialed(url) == (0, a.link.why(url), "answers for the cluster 'b', not 'a'")
+        ends()
+        eventually(lambda: not a.link.elsewhere)

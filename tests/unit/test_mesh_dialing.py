@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from meshmsg._mesh.core import Core
-from meshmsg._mesh.dialing import AT_ONCE, REFUSED_MAX
+from meshmsg._mesh.joining.dialing import AT_ONCE, REFUSED_MAX
 from meshmsg._mesh.messages import Kind
 from tests.support.mesh_nodes import core, exchange, knows
 

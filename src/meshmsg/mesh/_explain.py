@@ -31,6 +31,7 @@ class Explanation:
         own: This node's own addresses, as it advertises them; none while it has no address.
         dropped: Messages of the mesh that found no room or nobody, since it began.
         refused: Datagrams that came and were refused, by why, with `transport="udp"`.
+        strangers: What is known of nodes of other clusters that came to this one.
         by_datagrams: Nodes of `found` that are sent datagrams, by id; others are connected to.
     """
 
@@ -45,6 +46,7 @@ class Explanation:
     dropped: int
     refused: Mapping[str, int] = field(default_factory=dict)
     by_datagrams: frozenset[bytes] = frozenset()
+    strangers: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Say it in lines. Thread-safe: yes."""
@@ -53,6 +55,7 @@ class Explanation:
             said += self._lines_of(one)
         said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
         said += self._alone()
+        said += self.strangers
         said += [f"{counted(n, 'datagram')} {why}: refused" for why, n in self.refused.items()]
         for seed in self.seeds:
             asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"

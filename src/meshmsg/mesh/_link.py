@@ -121,6 +121,8 @@ class Link:
         """By address: why it could not be reached the last time."""
         self.attempts: OrderedDict[str, int] = OrderedDict()
         """By address: how many attempts in a row failed; 0: the last one went well."""
+        self.elsewhere: OrderedDict[str, str] = OrderedDict()
+        """By address: what is wrong with who answers there, if that is one of another cluster."""
         self.dropped = 0
         """Messages that found no room or nobody."""
         self.seen: list[tuple[str, bytes]] = []
@@ -159,6 +161,8 @@ class Link:
         connection = self._open.get(to) or self._dial(now, to)
         if connection is None:
             return
+        if node is not None and self.elsewhere.pop(to, ""):  # a member is there now
+            self.errors.pop(to, None)
         self._open.move_to_end(to)
         connection.used = now
         connection.node = node or connection.node
@@ -296,7 +300,8 @@ class Link:
 
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
-        self.errors.pop(url, None)
+        if url not in self.elsewhere:  # who answers is asked again soon
+            self.errors.pop(url, None)
         self._attempted(url, 0)
         self._put(made.identity, [_WHERE, url.encode()])
         for data in made.waiting:
@@ -305,6 +310,7 @@ class Link:
         return Seen(url, made.node, None, "")
 
     def _failed(self, url: str, words: str, *, dialing: bool = True) -> None:
+        self.elsewhere.pop(url, None)
         self.errors[url] = words
         self.errors.move_to_end(url)
         while len(self.errors) > ERRORS_MAX:
@@ -321,7 +327,22 @@ class Link:
     def dialed(self, address: str) -> Attempts | None:
         """Return what became of dialing an address; None: it was not dialed, or long ago."""
         failed = self.attempts.get(address)
-        return None if failed is None else Attempts(failed, self.errors.get(address, ""))
+        if failed is None:
+            return None
+        other = self.elsewhere.get(address, "")
+        return Attempts(failed, self.errors.get(address, ""), other)
+
+    def url_of(self, reply: int) -> str:
+        """Return what was dialed for the connection that something came on; "": they dialed."""
+        identity = self._replies.get(reply)
+        return next((url for url, made in self._open.items() if made.identity == identity), "")
+
+    def is_elsewhere(self, url: str, words: str) -> None:
+        """Take that who answers at an address is of no use: why is said in place of an error."""
+        self.elsewhere[url] = words
+        self.errors[url] = f"it {words}"
+        while len(self.elsewhere) > ERRORS_MAX:
+            self.elsewhere.popitem(last=False)
 
     def why(self, address: str) -> str:
         """Return why an address could not be reached; "": it could, or was not dialed."""

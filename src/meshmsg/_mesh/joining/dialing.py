@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .here import Here
-from .limits import ENDPOINT_MAX, SEEDS_MAX
-from .probe import Prober
-from .sync import Syncer
-from .table import HERE
-from .told import State
+from ..here import Here
+from ..limits import ENDPOINT_MAX, SEEDS_MAX
+from ..probe import Prober
+from ..sync import Syncer
+from ..table import HERE
+from ..told import State
 
 AT_ONCE = 3
 """Seeds that are tried at once by a node that knows nobody."""

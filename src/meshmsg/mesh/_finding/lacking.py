@@ -1,0 +1,45 @@
+"""What a wait for nodes says that ends without them.
+
+Not here: waiting (_sync.py, aio.py). Law: it says how many are there, and all that may be why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from meshmsg._hints.plural import counted
+from meshmsg._mesh.told import Member
+from meshmsg.mesh._addresses import name_of
+from meshmsg.mesh._finding.asking import SeedInfo
+
+NAMED_MAX = 5
+"""Nodes, and reasons, that an error names."""
+
+
+def lacking(
+    service: str | None,
+    count: int,
+    timeout: float,
+    found: Sequence[Member],
+    *,
+    seeds: Sequence[SeedInfo],
+    strangers: Sequence[str],
+) -> str:
+    """Say that there were too few.
+
+    Args:
+        service: What they were to offer; None: nothing.
+        count: How many were waited for.
+        timeout: Seconds that they had.
+        found: Those that are there.
+        seeds: What is known of the seeds.
+        strangers: What is known of nodes of other clusters.
+    """
+    what = "of the mesh" if service is None else f"with {service!r}"
+    names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
+    words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
+    words += [f"there: {names}"] if names else []
+    for seed in seeds:
+        why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
+        words += [f"seed {seed.seed}: {why}"] if why else []
+    return "; ".join([*words[: NAMED_MAX + 2], *strangers[:1]])
