@@ -46,6 +46,7 @@ LINGER_S = 0.5
 """Seconds that what was sent has to go out as a connection is closed."""
 DIAL_AGAIN_S = 5.0
 """Longer than a connection that failed is kept: the mesh itself says when it is dialed again."""
+WANTS_SECRET = "this mesh has a secret: give its file (secret=)"
 QUESTION = b"meshmsg.ask"
 """First of the frames of who is no member and asks (_questions.py)."""
 _WHERE, _SEEN = b"meshmsg.where", b"meshmsg.seen"
@@ -142,7 +143,7 @@ class Link:
             engine=engine_apart("mesh"),
             message_size_max=2 * SYNC_MAX,
         )
-        self.router._outlet.expect(_ORDINARY, once=_AS_IT_ENDS)
+        self.router._outlet.expect(_ORDINARY, once=_AS_IT_ENDS, refusals=_TOLD)
 
     @property
     def address(self) -> str:
@@ -289,7 +290,7 @@ class Link:
             if event.kind == EventKind.PEER_UP:
                 found.append(self._up(url, made))
             elif event.kind in _ENDS:
-                words = event.detail or event.reason.name
+                words = _words_of(event)
                 dialing = event.kind != EventKind.PEER_DOWN
                 self._failed(url, words, dialing=dialing)
                 self._hang_up(url)
@@ -352,11 +353,18 @@ class Link:
 
 _AS_IT_ENDS = frozenset((EventKind.HANDSHAKE_FAILED,))
 """What comes of a dial as a process ends; of one that wants a secret it comes again."""
+_TOLD = frozenset((Reason.PLAINTEXT,))
+"""What the mesh says in words of its own: who dials has no secret."""
 _ORDINARY = frozenset((EventKind.DROPPED, EventKind.PEER_DOWN, EventKind.CONNECT_FAILED))
 """Gossip to somebody who left, which is counted and said again to others; and ends, and members
 that nobody can connect to, which the mesh tells of itself. Of seeds it tells, too (unreached.py).
 """
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
+
+
+def _words_of(event: Event) -> str:
+    """Say why a connection ended; an address of a mesh has no tls+ that may be left out."""
+    return WANTS_SECRET if event.reason == Reason.PLAINTEXT else event.detail or event.reason.name
 
 
 def _evidence_of(event: Event) -> Evidence | None:
