@@ -38,3 +38,16 @@ def test_a_secret_that_is_wanted_is_one_warning_of_who_dials(
     ours = [m for one in caplog.records if "tls+" not in (m := one.getMessage())]
     assert len(ours) == 1
     assert ours[0].startswith(f"Mesh 'y' of 'test': seed {its.endpoint} ")
+
+
+def test_a_socket_without_the_secret_says_why_it_has_no_peer(tmp_path: Path) -> None:
+    """One that was made before, where a class would have been given it."""
+    path = str(write_secret(tmp_path / "its.secret"))
+    with node("x", secret=path, bind="tcp://127.0.0.1:0") as mesh:
+        pull = mm.Pull(bind="tls+tcp://127.0.0.1:0", security=mesh.security)
+        with pull, mm.Push() as push:
+            mesh.announce("orders", pull)
+            mesh.connect("orders", push)
+            eventually(lambda: any(one.why() for one in push._follows))
+            with pytest.raises(mm.TimedOutError, match="TLS needs.* security=mesh.security; see"):
+                push.send(b"x", timeout=0.01)
