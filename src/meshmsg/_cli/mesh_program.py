@@ -119,7 +119,7 @@ def _watch(given: Given, asking: Asking) -> Code:
         if member["state"] in ("ALIVE", "SUSPECT"):
             _print_event({"event": "UP", **member}, given.json)
     while True:
-        event = asking.next()
+        event = asking.told()
         if "event" in event:
             _print_event(event, given.json)
 
