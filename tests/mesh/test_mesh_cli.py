@@ -118,6 +118,7 @@ def test_who_watches_a_node_that_ends_is_told_and_ends(leaves: bool) -> None:
     [
         (["ls", "junk"], "the address is 'junk'"),
         (["ls", "h:1", "--timeout", "0"], "--timeout is 0"),
+        (["ls", "h:1", "--secret", "no.file"], "--secret 'no.file' cannot be read: No such file"),
         (["ping", "h:1", "-n", "0"], "-n is 0"),
     ],
 )

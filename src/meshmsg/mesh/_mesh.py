@@ -30,7 +30,7 @@ from meshmsg._socket.options import check_count, check_flag
 from meshmsg._socket.state import Followed
 from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
 from meshmsg.mesh._driver import LEAVE_S, Driver
-from meshmsg.mesh._explain import Explanation, matching
+from meshmsg.mesh._explain import ITSELF, Explanation, matching
 from meshmsg.mesh._finding.asking import seeds_of
 from meshmsg.mesh._finding.dns import INSTALL
 from meshmsg.mesh._finding.lacking import lacking
@@ -307,6 +307,7 @@ class MeshForm:
             members, strangers = driver.core.members(), driver.strangers.lines()
         found = matching(members, node)
         names = {one.record.node_id: name_of(one) for one in members}
+        names[members[0].record.node_id] = ITSELF
         link = driver.link
         errors = {address: link.why(address) for address in tuple(link.errors)}
         return Explanation(
@@ -477,8 +478,10 @@ class MeshForm:
         driver = self._driver
         found, seeds = self._offering(service), driver.seeding.infos(driver.link.why)
         with driver.lock:
-            strangers = driver.strangers.lines()
-        words = lacking(service, count, timeout, found, seeds=seeds, strangers=strangers)
+            members, strangers = driver.core.members(), driver.strangers.lines()
+        words = lacking(
+            service, count, timeout, found, members=members, seeds=seeds, strangers=strangers
+        )
         return TimedOutError(words, code=lib.MM_ETIMEDOUT)
 
     def _leave_soon(self) -> None:

@@ -11,6 +11,7 @@ from meshmsg._hints.plural import counted
 from meshmsg._mesh.told import Member
 from meshmsg.mesh._addresses import name_of
 from meshmsg.mesh._finding.asking import SeedInfo
+from meshmsg.mesh._select import not_offered
 
 NAMED_MAX = 5
 """Nodes, and reasons, that an error names."""
@@ -22,6 +23,7 @@ def lacking(
     timeout: float,
     found: Sequence[Member],
     *,
+    members: list[Member],
     seeds: Sequence[SeedInfo],
     strangers: Sequence[str],
 ) -> str:
@@ -32,6 +34,7 @@ def lacking(
         count: How many were waited for.
         timeout: Seconds that they had.
         found: Those that are there.
+        members: All that are known.
         seeds: What is known of the seeds.
         strangers: What is known of nodes of other clusters.
     """
@@ -39,6 +42,8 @@ def lacking(
     names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
     words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
     words += [f"there: {names}"] if names else []
+    nobody = "" if service is None else not_offered(service, members)
+    words += [nobody] if nobody else []
     for seed in seeds:
         why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
         words += [f"seed {seed.seed}: {why}"] if why else []
