@@ -27,6 +27,15 @@ static const char *const lacks_words[LACKS_COUNT] = {
     [LACKS_GROUP] = "group",
 };
 
+/* What does it, where the peer is of a meshmsg: a spool of its own, or a newer meshmsg. */
+static const char *
+require_cure(const mmi_link *link, uint32_t lacks)
+{
+    bool has_spool = mmi_replay_can(link); /* and knows of no groups: an old one */
+    bool wants_spool = lacks == LACKS_REPLAY || (lacks == LACKS_GROUP && !has_spool);
+    return wants_spool ? "give the Pub a spool" : "its meshmsg is too old; update it";
+}
+
 static uint32_t
 require_lacks(const mmi_link *link)
 {
@@ -61,12 +70,12 @@ mmi_require_lacks(const mmi_link *link, char detail[MM_DETAIL_MAX + 1],
                  "%s (require): it does not say it is of meshmsg; use that there, or no require",
                  lacks_texts[lacks]);
     } else {
-        snprintf(detail, MM_DETAIL_MAX + 1,
-                 "%s (require): its meshmsg is too old; update it, or use no require",
-                 lacks_texts[lacks]);
+        snprintf(detail, MM_DETAIL_MAX + 1, "%s (require): %s, or use no require",
+                 lacks_texts[lacks], require_cure(link, lacks));
     }
+    bool of_spool = lacks == LACKS_REPLAY || lacks == LACKS_GROUP;
     snprintf(told, MM_DETAIL_MAX + 1,
-             "required of peers here: %s of X-Meshmsg, which a newer meshmsg says (require)",
-             lacks_words[lacks]);
+             "required of peers here: %s of X-Meshmsg, which a %s says (require)",
+             lacks_words[lacks], of_spool ? "Pub with a spool" : "newer meshmsg");
     return true;
 }

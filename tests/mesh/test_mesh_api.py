@@ -179,6 +179,7 @@ def test_a_node_whose_others_are_all_gone_says_that_it_may_be_cut_off(first: Mes
         first.close()
         until(watch, EventKind.UNREACHABLE, "first")
         assert "1 other node, and none can be reached" in str(b.explain("x"))
+        assert b.explain("first").lines()[0].endswith(" s, as this node found")
     with node("c") as c, node("d", c.endpoint) as d, d.watch() as watch:
         until(watch, EventKind.UP, "c")
         c.leave()
@@ -438,6 +439,8 @@ def test_who_has_just_come_is_explained_as_it_is(first: Mesh) -> None:
             told = str(one.explain(other))
             assert "it told of itself, and has not answered a probe" in told or "last heard" in told
         assert "it is this node itself" in str(b.explain("b"))
+        with pytest.raises(mm.TimedOutError, match="nobody offers 's', of 2 members"):
+            b.wait_for("s", timeout=0.01)
         assert "probe" not in str(b.explain("b"))
         eventually(lambda: "last heard of itself" in str(b.explain("first")))
 

@@ -15,7 +15,7 @@ from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from meshmsg._security.files.secret_files import write_secret
 from meshmsg.mesh import EventKind, Mesh
-from tests.support.meshes import WAIT_S, node, until
+from tests.support.meshes import WAIT_S, Process, node, until
 
 
 @pytest.fixture
@@ -95,11 +95,30 @@ def test_changes_are_told_as_they_happen(mesh: Mesh) -> None:
         process.terminate()
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_who_watches_a_node_that_ends_is_told_and_ends(leaves: bool) -> None:
+    """Whether it leaves or dies: one line on standard error, and exit code 1."""
+    with Process("x") as its:
+        command = [sys.executable, "-m", "meshmsg", "mesh", "watch", its.endpoint]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, **pipes) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("UP ")
+            if leaves:
+                assert main(["mesh", "leave", its.endpoint]) == Code.OK
+            else:
+                its.kill()
+            _, said = process.communicate(timeout=WAIT_S)
+    assert process.returncode == Code.FAILED
+    assert said == f"meshmsg: {its.endpoint}: the node left or died, and tells no more\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["ls", "junk"], "the address is 'junk'"),
         (["ls", "h:1", "--timeout", "0"], "--timeout is 0"),
+        (["ls", "h:1", "--secret", "no.file"], "--secret 'no.file' cannot be read: No such file"),
         (["ping", "h:1", "-n", "0"], "-n is 0"),
     ],
 )

@@ -15,7 +15,17 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._mesh.seam import Evidence
-from meshmsg._mesh.told import Answer, Arrival, Event, Member, Record, Send, Service, State
+from meshmsg._mesh.told import (
+    Answer,
+    Arrival,
+    Event,
+    Member,
+    Record,
+    Send,
+    Service,
+    State,
+    Stranger,
+)
 from meshmsg._socket.peers import PEERS_FIRST, addresses_of
 from meshmsg.mesh import _driver, _link
 from meshmsg.mesh._driver import Driver
@@ -57,6 +67,10 @@ class Script:
         """Note."""
         self.noted.append(("saw", node, evidence))
 
+    def missed(self, now: float, address: str) -> None:
+        """Note."""
+        self.noted.append(("missed", address))
+
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Never called: the driver looks itself."""
         raise AssertionError
@@ -83,6 +97,10 @@ class Script:
         return out
 
     def events(self) -> list[Event]:
+        """None."""
+        return []
+
+    def strangers(self) -> list[Stranger]:
         """None."""
         return []
 
@@ -162,6 +180,7 @@ def test_a_port_that_nobody_listens_at_is_evidence(nodes: list[Node]) -> None:
         a.say(Send(b.link.address, b"x", NODE))
         eventually(lambda count=count: len(a.noted("saw")) == count)
     assert a.noted("saw") == [("saw", NODE, Evidence.REFUSED)] * 2
+    assert a.noted("missed") == [("missed", b.link.address)] * 2
     assert "refused" in a.link.errors[b.link.address]
 
 
@@ -172,6 +191,7 @@ def test_a_connection_that_ends_is_evidence(nodes: list[Node]) -> None:
     eventually(lambda: b.noted("arrived"))
     b.driver.close()
     assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+    assert a.noted("missed") == []
 
 
 def test_gossip_that_a_peer_did_not_take_is_no_warning(nodes: list[Node]) -> None:
@@ -351,3 +371,18 @@ def test_an_error_of_the_core_is_told_and_the_thread_goes_on(
     a.say(Send(b.link.address, b"x", NODE))
     eventually(lambda: a.noted("arrived"))
     assert told == ["the mesh failed, and goes on"]
+
+
+def test_who_answers_for_another_cluster_is_told_until_that_ends(nodes: list[Node]) -> None:
+    """A connection that is made anew is no news of it; a member at its place is, or its end."""
+    a, b = nodes
+    url = b.link.address
+    for ends in (lambda: a.say(Send(url, b"y", NODE)), b.driver.close):
+        a.say(Send(url, b"x", None))
+        eventually(lambda: a.link.dialed(url))
+        a.link.is_elsewhere(url, "answers for the cluster 'b', not 'a'")
+        a.link._up(url, a.link._open[url])
+        assert a.link.why(url) == "it answers for the cluster 'b', not 'a'"
+        assert a.link.dialed(url) == (0, a.link.why(url), "answers for the cluster 'b', not 'a'")
+        ends()
+        eventually(lambda: not a.link.elsewhere)

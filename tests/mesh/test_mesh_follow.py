@@ -204,13 +204,18 @@ def test_a_closed_socket_is_not_followed_for_any_more() -> None:
 
 
 def test_an_endpoint_that_the_socket_refuses_is_told_and_harms_nobody(
-    push: mm.Push, pulls: list[mm.Pull]
+    push: mm.Push, pulls: list[mm.Pull], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Here of TLS, for a socket without."""
+    """Here of TLS, for a socket without: one warning, and why it has no peer."""
     members = Members()
     follower = members.follow(push)
-    bad = "tls+tcp://127.0.0.1:1"
-    follower.told([members.put("bad", bad), members.put("a", pulls[0].endpoint)])
+    bad, worse = "tls+tcp://127.0.0.1:1", "tls+tcp://127.0.0.1:2"
+    follower.told([members.put("bad", bad)])
+    assert follower.why_nobody() == f"'s' at {bad}: {follower.errors[bad]}"
+    follower.told([members.put("worse", worse), members.put("a", pulls[0].endpoint)])
+    (warning,) = eventually(lambda: list(caplog.records))
+    words = f"Push follows the service 's': {follower.errors[bad]}"
+    assert warning.getMessage() == words
     assert push._connected == [pulls[0].endpoint]
     assert "TLS" in follower.errors[bad]
 

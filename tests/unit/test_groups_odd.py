@@ -142,8 +142,8 @@ def test_who_keeps_no_groups_is_told_of_or_refused(world: World, role: str) -> N
         with world.socket(
             "Sub", connect=pub.endpoint, topics="", group="w", require="group", **SOON
         ) as sub:
-            told(sub, "it keeps no groups (require)")
-            told(pub, "group of X-Meshmsg")
+            told(sub, "it keeps no groups (require): give the Pub a spool, or use no require")
+            told(pub, "group of X-Meshmsg, which a Pub with a spool says (require)")
         if role == "Pub":
             for call in (pub.groups, lambda: pub.forget_group("w")):
                 with pytest.raises(mm.UsageError, match="a Pub with spool="):

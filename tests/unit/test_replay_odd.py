@@ -109,7 +109,8 @@ def test_of_who_has_no_spool_only_what_comes_is_there(world: World, role: str) -
         with world.socket(
             "Sub", connect=pub.endpoint, topics="", replay="earliest", require="replay"
         ) as sub:
-            told(sub, "it publishes from no spool (require)")
+            told(sub, "publishes from no spool (require): give the Pub a spool, or use no require")
+            told(pub, "replay of X-Meshmsg, which a Pub with a spool says (require)")
 
 
 def test_who_has_one_is_not_refused(world: World, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ def _with(run: Callable[[Given, Asking], Code]) -> Callable[[Given], Code]:
             raise UsageError(
                 f"--timeout is {given.timeout:g}; it is more than 0, up to {TIMEOUT_MAX_S}"
             )
-        security = None if given.secret is None else Secret(given.secret)
+        security = None if given.secret is None else _secret(given.secret)
         asking = Asking(given.address, security)
         try:
             return run(given, asking)
@@ -68,6 +69,14 @@ def _with(run: Callable[[Given, Asking], Code]) -> Callable[[Given], Code]:
             asking.close()
 
     return asked
+
+
+def _secret(path: str) -> Secret:
+    try:
+        return Secret(path)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"--secret {path!r} cannot be read: {why}") from None
 
 
 def _rows(members: Sequence[dict[str, Any]], me: str) -> list[list[str]]:
@@ -119,7 +128,7 @@ def _watch(given: Given, asking: Asking) -> Code:
         if member["state"] in ("ALIVE", "SUSPECT"):
             _print_event({"event": "UP", **member}, given.json)
     while True:
-        event = asking.next()
+        event = asking.told()
         if "event" in event:
             _print_event(event, given.json)
 

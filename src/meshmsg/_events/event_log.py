@@ -89,6 +89,7 @@ class EventLog:
         self.expected: frozenset[EventKind] = frozenset()
         """Trouble that is none to who has the socket, and is not loud."""
         self.once: frozenset[EventKind] = frozenset()
+        self.refusals: frozenset[Reason] = frozenset()
         """Trouble with an endpoint that is none the first time."""
 
     def tell(self, event: Event) -> None:
@@ -105,7 +106,7 @@ class EventLog:
             _forget_oldest(self._peers)
         if event.kind is EventKind.LISTENING:
             self._bound.add(event.endpoint)
-        if event.kind in self.expected:
+        if event.kind in self.expected or self._is_expected_refusal(event):
             return self._quiet(logging.DEBUG, event)
         wanted = event.kind is EventKind.DROPPED and event.detail == WANTED
         if event.kind in TROUBLE and event.reason not in EXPECTED and not wanted:
@@ -129,6 +130,10 @@ class EventLog:
                 found.append((self._words(lost), trouble.last))
                 trouble.quiet = 0
         return found
+
+    def _is_expected_refusal(self, event: Event) -> bool:
+        refused = event.kind is EventKind.HANDSHAKE_FAILED and event.reason in self.refusals
+        return refused and event.endpoint not in self._bound
 
     def _quiet(self, level: int, event: Event, more: str = "") -> tuple[int, str]:
         """Say it, if anybody wants to hear it: most of what happens is of no interest to most."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import ResourceError, UsageError
-from meshmsg._binding.snapshots import Event, EventKind, event_of
+from meshmsg._binding.snapshots import Event, EventKind, Reason, event_of
 from meshmsg._events.event_log import EventLog
 from meshmsg._events.log_records import give, record_of, records
 
@@ -131,11 +131,16 @@ class Outlet:
         self._watchers = None
 
     def expect(
-        self, kinds: frozenset[EventKind], *, once: frozenset[EventKind] = frozenset()
+        self,
+        kinds: frozenset[EventKind],
+        *,
+        once: frozenset[EventKind] = frozenset(),
+        refusals: frozenset[Reason] = frozenset(),
     ) -> None:
-        """Have no warnings of these: who has the socket counts them and sees to them itself; and
-        of an endpoint none of the first of those of `once`."""
-        self._log.expected, self._log.once = kinds, once
+        """Have no warnings of these: who has the socket counts them and sees to them itself; of an
+        endpoint none of the first of those of `once`; of handshakes that this side began, none
+        that ended by `refusals`."""
+        self._log.expected, self._log.once, self._log.refusals = kinds, once, refusals
 
     def log_new(self) -> None:
         """Log what is new; by calls that wait, where no thread tells."""

@@ -1,6 +1,6 @@
 """The core of the mesh: its parts put together, behind the seam.
 
-Not here: what the parts do (probe.py, opinion.py, sync.py, dialing.py). Law: that of the seam; and
+Not here: what the parts do (probe.py, opinion.py, sync.py, joining). Law: that of the seam; and
 whatever arrives is done, or counted and dropped, and never raises.
 """
 
@@ -10,8 +10,9 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from .dialing import Dialer
 from .here import Here
+from .joining.dialing import Dialer
+from .joining.foreign import Foreign
 from .limits import (
     ALL_TOLD,
     ENDPOINT_MAX,
@@ -37,7 +38,7 @@ from .opinion import Opinions
 from .probe import Prober
 from .seam import Evidence, Signer, Verify
 from .sync import AT, Syncer
-from .told import Answer, Arrival, Event, Member, Record, Send, Service, State
+from .told import Answer, Arrival, Event, Member, Record, Send, Service, State, Stranger
 
 SWEEP = 1.0
 """Seconds between two looks for members to forget."""
@@ -110,6 +111,7 @@ class Core:
         self.prober = Prober(here, self.opinions)
         self.syncer = Syncer(here, self.opinions)
         self.dialer = Dialer(here, self.syncer, self.prober)
+        self.foreign = Foreign(here)
         self._since = now
         self._expected = float("inf")
         self._gossip_at = now
@@ -191,6 +193,7 @@ class Core:
             here.counts["message of another version"] += 1
         elif tag != here.tag:
             here.counts["message of another cluster"] += 1
+            self.foreign.hear(arrival, kind, tag, sender)
         elif sender != here.me.handle and not here.left:
             knew = here.table.here
             try:
@@ -263,6 +266,10 @@ class Core:
             self.opinions.heard(now, row)
         else:
             self.prober.saw(now, node[:HANDLE], evidence)
+
+    def missed(self, now: float, address: str) -> None:
+        """Take that the driver could connect to nobody at an address it was to send to."""
+        self.dialer.missed(address)
 
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Take what address a node saw this one come from.
@@ -338,6 +345,10 @@ class Core:
         told = list(self.here.told)
         self.here.told.clear()
         return told
+
+    def strangers(self) -> list[Stranger]:
+        """Return who spoke for another cluster, once each time that one did, in order."""
+        return self.foreign.take()
 
     def members(self) -> list[Member]:
         """Return all nodes that are known, this one first."""

@@ -1,6 +1,6 @@
 """What the parts of one node's core share: itself, its table, and what it is to send.
 
-Not here: when something is said (probe.py, sync.py, dialing.py). Law: only this node signs its
+Not here: when something is said (probe.py, sync.py, joining). Law: only this node signs its
 record, and each that it signs is newer than the one before.
 """
 

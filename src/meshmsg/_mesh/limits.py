@@ -67,6 +67,8 @@ JUMP_MAX = 1_000
 """How far above what is known a rumour may put an incarnation."""
 EVENTS_MAX = 65_536
 """Events that wait to be taken; beyond, the oldest is dropped and counted."""
+FOREIGN_MAX = 64
+"""Words of nodes of other clusters that wait to be taken; the oldest go first."""
 ALL_TOLD = 16
 """Members of a mesh so small that each round of rumours goes to all of them."""
 OBSERVERS_MAX = 16

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Protocol
 
-from .told import Answer, Arrival, Event, Member, Record, Send, Service
+from .told import Answer, Arrival, Event, Member, Record, Send, Service, Stranger
 
 Verify = Callable[[bytes, bytes, bytes], bool]
 """(sign_key, what was signed, signature): whether it is good. A simulation gives a cheap one."""
@@ -59,6 +59,10 @@ class MeshCore(Protocol):
         """Take what the driver saw of a node."""
         ...
 
+    def missed(self, now: float, address: str) -> None:
+        """Take that the driver could connect to nobody at an address it was to send to."""
+        ...
+
     def seen_as(self, now: float, address: str, by: bytes) -> None:
         """Take what address a node saw this one come from."""
         ...
@@ -85,6 +89,10 @@ class MeshCore(Protocol):
 
     def events(self) -> list[Event]:
         """Return what changed, once each, in order."""
+        ...
+
+    def strangers(self) -> list[Stranger]:
+        """Return who spoke for another cluster, once each time that one did, in order."""
         ...
 
     def members(self) -> list[Member]:

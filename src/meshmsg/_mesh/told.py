@@ -167,3 +167,14 @@ class Answer(NamedTuple):
 
     reply: int
     data: bytes
+
+
+class Stranger(NamedTuple):
+    """A node of another cluster that spoke to this one."""
+
+    name: str
+    cluster: str
+    source: str
+    """The address that its connection comes from."""
+    reply: int
+    """As of its `Arrival`."""

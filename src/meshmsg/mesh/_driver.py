@@ -30,6 +30,7 @@ from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
 from meshmsg._security.policy import Policy
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
+from meshmsg.mesh._finding.strangers import Strangers, answers_for
 from meshmsg.mesh._finding.unreached import Unreached
 from meshmsg.mesh._link import LINGER_S, QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
@@ -93,6 +94,7 @@ class Driver:
         self._ready.register(self._rung, select.POLLIN)
         self._offers_at = 0.0
         self._unreached = Unreached()
+        self.strangers = Strangers(core.me().cluster)
         self._left_at: float | None = None
         self._leave_by = float("inf")
         """When it leaves, whoever it knows by then."""
@@ -264,12 +266,15 @@ class Driver:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
                     self.core.saw(now, seen.node, seen.evidence)
+                if seen.missed:
+                    self.core.missed(now, seen.url)
             came_now = self.link.came() if messages else []
             for came in [*came_now, *(self.port.came(now) if self.port else ())]:
                 if len(came.frames) == 1:
                     self.core.arrived(now, Arrival(came.source, came.frames[0], came.reply))
                 elif came.frames[0] == QUESTION:
                     questions.append(came)
+            self._hear_strangers(now)
             self._settle(now)
             self._leave(now)
             if self.core.due() <= now:
@@ -319,10 +324,24 @@ class Driver:
             self.changed()
 
     def _tell_of_seeds(self, now: float) -> None:
+        self._warn(self._unreached.look(now, self.seeding.tried(), self.link.dialed))
+
+    def _warn(self, several: Sequence[str]) -> None:
         me = self.core.me()
-        for words in self._unreached.look(now, self.seeding.tried(), self.link.dialed):
+        for words in several:
             words = f"Mesh {me.name!r} of {me.cluster!r}: {words}"
             records.put(record_of(logging.WARNING, words))
+
+    def _hear_strangers(self, now: float) -> None:
+        """Note who spoke for another cluster: who came, and who was dialed. The lock is held."""
+        came = []
+        for one in self.core.strangers():
+            if url := self.link.url_of(one.reply):
+                own = self.core.me().cluster
+                self.link.is_elsewhere(url, answers_for(one.cluster, own))
+            else:
+                came.append(one)
+        self._warn(self.strangers.came(now, came))
 
     def _send(self, now: float, out: Sequence[Send | Answer]) -> None:
         for one in out:

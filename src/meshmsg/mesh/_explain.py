@@ -15,6 +15,9 @@ from meshmsg._mesh.told import Event, Member, State
 from meshmsg.mesh._addresses import name_of, name_of_host
 from meshmsg.mesh._finding.asking import SeedInfo
 
+ITSELF = "this node found"
+"""In place of the name of who said it, if that is the node that explains."""
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -25,12 +28,13 @@ class Explanation:
         others: All other nodes that are known.
         found: Nodes that it may be: by name, id or address. None: nobody has told of it.
         now: The time of the mesh's clock, which `since` and `heard` of those have.
-        told_by: By id: the name of the node that said what the state says.
+        told_by: By id: the name of the node that said what the state says; `ITSELF` of this one.
         errors: By address: why it could not be connected to the last time.
         seeds: What seeds say, and what became of it.
         own: This node's own addresses, as it advertises them; none while it has no address.
         dropped: Messages of the mesh that found no room or nobody, since it began.
         refused: Datagrams that came and were refused, by why, with `transport="udp"`.
+        strangers: What is known of nodes of other clusters that came to this one.
         by_datagrams: Nodes of `found` that are sent datagrams, by id; others are connected to.
     """
 
@@ -45,6 +49,7 @@ class Explanation:
     dropped: int
     refused: Mapping[str, int] = field(default_factory=dict)
     by_datagrams: frozenset[bytes] = frozenset()
+    strangers: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Say it in lines. Thread-safe: yes."""
@@ -53,6 +58,7 @@ class Explanation:
             said += self._lines_of(one)
         said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
         said += self._alone()
+        said += self.strangers
         said += [f"{counted(n, 'datagram')} {why}: refused" for why, n in self.refused.items()]
         for seed in self.seeds:
             asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"
@@ -76,9 +82,10 @@ class Explanation:
     def _lines_of(self, one: Member) -> list[str]:
         record = one.record
         by = self.told_by.get(record.node_id, "")
+        by = f"{by} said" if by and by != ITSELF else by
         said = [
             f"{name_of(one)}: {one.state.name} for {max(self.now - one.since, 0):.1f} s"
-            + (f", as {by} said" if by and one.told_by != record.node_id else ""),
+            + (f", as {by}" if by and one.told_by != record.node_id else ""),
             f"  at {', '.join(record.addresses) or 'no address'}, host "
             f"{name_of_host(record.host) or '-'}, zone {record.zone or '-'}",
         ]

@@ -16,7 +16,7 @@ from meshmsg._binding.errors import AddressError, MeshError, UsageError
 from meshmsg._events.log_records import record_of, records
 from meshmsg._mesh.keys.node import public_key
 from meshmsg._mesh.told import NODE_KEY, Event, Member, Record, Service, State
-from meshmsg._security.tls import NodeSecret
+from meshmsg._security.tls import NodeSecret, Secret, Tls
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.endpoints import connect_node
 from meshmsg._socket.peers import all_peers
@@ -40,6 +40,10 @@ _ANYBODY = b""
 def _asks_for_keys(socket: SocketBase) -> bool:
     """Whether it has the policy of a node, and so can ask another one for its key."""
     return isinstance(policy_for(socket, PROTECTED, binds=False), NodeSecret)
+
+
+def _has_tls(socket: SocketBase) -> bool:
+    return isinstance(policy_for(socket, PROTECTED, binds=False), (Tls, Secret))
 
 
 class Follower:
@@ -84,7 +88,7 @@ class Follower:
         """Whether some that are dialed are to be left, and wait for others, or for their end."""
         self._errors: dict[str, str] = {}
         self._warned: set[str] = set()
-        """Roles that do not fit, and that were told of."""
+        """Roles that do not fit, and that were told of; "" of an endpoint that was refused."""
 
     @property
     def errors(self) -> dict[str, str]:
@@ -155,15 +159,27 @@ class Follower:
         words = cannot(self._role, service.role, member)
         if len(self._errors) < ERRORS_MAX:
             self._errors.update(dict.fromkeys(service.endpoints, words))
-        if service.role not in self._warned and len(self._warned) < WARNED_MAX:
-            self._warned.add(service.role)
-            told = f"{self._kind} follows the service {self._service!r}: {words}"
-            records.put(record_of(logging.WARNING, told))
+        self._warn(service.role, f": {words}")
         return False
+
+    def _warn(self, what: str, words: str) -> None:
+        """Have the log told of a role that does not fit, or of "", a refusal: once of each."""
+        if what not in self._warned and len(self._warned) < WARNED_MAX:
+            self._warned.add(what)
+            told = f"{self._kind} follows the service {self._service!r}{words}"
+            records.put(record_of(logging.WARNING, told))
 
     def why_nobody(self) -> str:
         """Tell why the socket may have no peer of the service; "": no reason is known."""
-        return why_nobody(self._role, self._service, self._members())
+        members = self._members()
+        return why_nobody(self._role, self._service, members) or self._refused(members)
+
+    def _refused(self, members: Sequence[Member]) -> str:
+        """Tell why one that fits cannot be connected to; "": all can."""
+        offered = [s for one in members for s in one.record.services if s.name == self._service]
+        urls = [url for s in offered if fits(self._role, s.role) for url in s.endpoints]
+        errors = self.errors
+        return next((f"{self._service!r} at {u}: {errors[u]}" for u in urls if u in errors), "")
 
     def _look(self, socket: SocketBase) -> None:
         own = self._own()
@@ -212,8 +228,12 @@ class Follower:
             else:
                 socket.connect(url)
         except (AddressError, UsageError) as error:
+            words = str(error)
+            if url.startswith(PROTECTED) and not _has_tls(socket):
+                words += "; of a mesh it is security=mesh.security"
             if len(self._errors) < ERRORS_MAX:
-                self._errors[url] = str(error)
+                self._errors[url] = words
+            self._warn("", f": {words}")
             return
         self._errors.pop(url, None)
         self._dialed[url] = key

@@ -46,6 +46,7 @@ LINGER_S = 0.5
 """Seconds that what was sent has to go out as a connection is closed."""
 DIAL_AGAIN_S = 5.0
 """Longer than a connection that failed is kept: the mesh itself says when it is dialed again."""
+WANTS_SECRET = "this mesh has a secret: give its file (secret=)"
 QUESTION = b"meshmsg.ask"
 """First of the frames of who is no member and asks (_questions.py)."""
 _WHERE, _SEEN = b"meshmsg.where", b"meshmsg.seen"
@@ -60,6 +61,8 @@ class Seen(NamedTuple):
     node: bytes | None
     evidence: Evidence | None
     words: str
+    missed: bool = False
+    """Whether it was to be made, and was not."""
 
 
 class Came(NamedTuple):
@@ -119,6 +122,8 @@ class Link:
         """By address: why it could not be reached the last time."""
         self.attempts: OrderedDict[str, int] = OrderedDict()
         """By address: how many attempts in a row failed; 0: the last one went well."""
+        self.elsewhere: OrderedDict[str, str] = OrderedDict()
+        """By address: what is wrong with who answers there, if that is one of another cluster."""
         self.dropped = 0
         """Messages that found no room or nobody."""
         self.seen: list[tuple[str, bytes]] = []
@@ -138,7 +143,7 @@ class Link:
             engine=engine_apart("mesh"),
             message_size_max=2 * SYNC_MAX,
         )
-        self.router._outlet.expect(_ORDINARY, once=_AS_IT_ENDS)
+        self.router._outlet.expect(_ORDINARY, once=_AS_IT_ENDS, refusals=_TOLD)
 
     @property
     def address(self) -> str:
@@ -157,6 +162,8 @@ class Link:
         connection = self._open.get(to) or self._dial(now, to)
         if connection is None:
             return
+        if node is not None and self.elsewhere.pop(to, ""):  # a member is there now
+            self.errors.pop(to, None)
         self._open.move_to_end(to)
         connection.used = now
         connection.node = node or connection.node
@@ -283,17 +290,19 @@ class Link:
             if event.kind == EventKind.PEER_UP:
                 found.append(self._up(url, made))
             elif event.kind in _ENDS:
-                words = event.detail or event.reason.name
-                self._failed(url, words, dialing=event.kind != EventKind.PEER_DOWN)
+                words = _words_of(event)
+                dialing = event.kind != EventKind.PEER_DOWN
+                self._failed(url, words, dialing=dialing)
                 self._hang_up(url)
-                found.append(Seen(url, made.node, _evidence_of(event), words))
+                found.append(Seen(url, made.node, _evidence_of(event), words, dialing))
             elif event.kind == EventKind.PEER_STALLED:
                 found.append(Seen(url, made.node, Evidence.LOST, "its system answers, it does not"))
         return found
 
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
-        self.errors.pop(url, None)
+        if url not in self.elsewhere:  # who answers is asked again soon
+            self.errors.pop(url, None)
         self._attempted(url, 0)
         self._put(made.identity, [_WHERE, url.encode()])
         for data in made.waiting:
@@ -302,6 +311,7 @@ class Link:
         return Seen(url, made.node, None, "")
 
     def _failed(self, url: str, words: str, *, dialing: bool = True) -> None:
+        self.elsewhere.pop(url, None)
         self.errors[url] = words
         self.errors.move_to_end(url)
         while len(self.errors) > ERRORS_MAX:
@@ -318,7 +328,22 @@ class Link:
     def dialed(self, address: str) -> Attempts | None:
         """Return what became of dialing an address; None: it was not dialed, or long ago."""
         failed = self.attempts.get(address)
-        return None if failed is None else Attempts(failed, self.errors.get(address, ""))
+        if failed is None:
+            return None
+        other = self.elsewhere.get(address, "")
+        return Attempts(failed, self.errors.get(address, ""), other)
+
+    def url_of(self, reply: int) -> str:
+        """Return what was dialed for the connection that something came on; "": they dialed."""
+        identity = self._replies.get(reply)
+        return next((url for url, made in self._open.items() if made.identity == identity), "")
+
+    def is_elsewhere(self, url: str, words: str) -> None:
+        """Take that who answers at an address is of no use: why is said in place of an error."""
+        self.elsewhere[url] = words
+        self.errors[url] = f"it {words}"
+        while len(self.elsewhere) > ERRORS_MAX:
+            self.elsewhere.popitem(last=False)
 
     def why(self, address: str) -> str:
         """Return why an address could not be reached; "": it could, or was not dialed."""
@@ -328,11 +353,18 @@ class Link:
 
 _AS_IT_ENDS = frozenset((EventKind.HANDSHAKE_FAILED,))
 """What comes of a dial as a process ends; of one that wants a secret it comes again."""
+_TOLD = frozenset((Reason.PLAINTEXT,))
+"""What the mesh says in words of its own: who dials has no secret."""
 _ORDINARY = frozenset((EventKind.DROPPED, EventKind.PEER_DOWN, EventKind.CONNECT_FAILED))
 """Gossip to somebody who left, which is counted and said again to others; and ends, and members
 that nobody can connect to, which the mesh tells of itself. Of seeds it tells, too (unreached.py).
 """
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
+
+
+def _words_of(event: Event) -> str:
+    """Say why a connection ended; an address of a mesh has no tls+ that may be left out."""
+    return WANTS_SECRET if event.reason == Reason.PLAINTEXT else event.detail or event.reason.name
 
 
 def _evidence_of(event: Event) -> Evidence | None:

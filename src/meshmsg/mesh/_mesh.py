@@ -30,9 +30,10 @@ from meshmsg._socket.options import check_count, check_flag
 from meshmsg._socket.state import Followed
 from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
 from meshmsg.mesh._driver import LEAVE_S, Driver
-from meshmsg.mesh._explain import Explanation, matching
+from meshmsg.mesh._explain import ITSELF, Explanation, matching
 from meshmsg.mesh._finding.asking import seeds_of
 from meshmsg.mesh._finding.dns import INSTALL
+from meshmsg.mesh._finding.lacking import lacking
 from meshmsg.mesh._finding.seeds import Node, Seed
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._link import Link
@@ -47,8 +48,6 @@ EVERYWHERE = "tcp://*:0"
 KEY_SIZE = 32
 """Octets of the key that a node signs with; it is of this process only."""
 SALT = 8
-NAMED_MAX = 5
-"""Nodes that an error names."""
 SocketT = TypeVar("SocketT", bound=SocketBase)
 
 
@@ -304,9 +303,11 @@ class MeshForm:
 
     def _explained(self, node: str) -> Explanation:
         driver = self._driver
-        members = self._members()
+        with driver.lock:
+            members, strangers = driver.core.members(), driver.strangers.lines()
         found = matching(members, node)
         names = {one.record.node_id: name_of(one) for one in members}
+        names[members[0].record.node_id] = ITSELF
         link = driver.link
         errors = {address: link.why(address) for address in tuple(link.errors)}
         return Explanation(
@@ -323,6 +324,7 @@ class MeshForm:
             },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
+            strangers=strangers,
             dropped=link.dropped + (driver.port.dropped if driver.port else 0),
             refused=driver.port.counts if driver.port else {},
             by_datagrams=frozenset(
@@ -473,15 +475,14 @@ class MeshForm:
         self._driver.check()
 
     def _too_few(self, service: str | None, count: int, timeout: float) -> TimedOutError:
-        found = self._offering(service)
-        what = "of the mesh" if service is None else f"with {service!r}"
-        names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
-        words = [f"{counted(len(found), 'node')} {what} within {timeout:g} s, not {count}"]
-        words += [f"there: {names}"] if names else []
-        for seed in self._driver.seeding.infos(self._driver.link.why):
-            why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
-            words += [f"seed {seed.seed}: {why}"] if why else []
-        return TimedOutError("; ".join(words[: NAMED_MAX + 2]), code=lib.MM_ETIMEDOUT)
+        driver = self._driver
+        found, seeds = self._offering(service), driver.seeding.infos(driver.link.why)
+        with driver.lock:
+            members, strangers = driver.core.members(), driver.strangers.lines()
+        words = lacking(
+            service, count, timeout, found, members=members, seeds=seeds, strangers=strangers
+        )
+        return TimedOutError(words, code=lib.MM_ETIMEDOUT)
 
     def _leave_soon(self) -> None:
         """Leave, from the thread of the mesh itself."""

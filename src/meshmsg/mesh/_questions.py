@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from meshmsg._binding.errors import PeerError, RefusedError, TimedOutError
-from meshmsg._binding.snapshots import Reason
+from meshmsg._binding.snapshots import EventKind, Reason
 from meshmsg._mesh.told import Event, Member
 from meshmsg._security.policy import Policy
 from meshmsg._sync.roles import Dealer
@@ -31,6 +31,8 @@ QUESTION_MAX = 1_024
 """Octets of the JSON of a question."""
 WATCHERS_MAX = 16
 """Who is told of events at once; the oldest goes first."""
+LOOK_S = 0.5
+"""Seconds between two looks whether who is watched is gone."""
 TIMEOUT_S = 5.0
 """Seconds that an answer is waited for."""
 
@@ -162,7 +164,7 @@ class Asking:
         return answer
 
     def next(self, token: bytes | None = None, timeout: float | None = None) -> dict[str, Any]:
-        """Return the next answer to a question: of "watch" there is one for each event.
+        """Return the next answer to a question.
 
         Raises:
             TimedOutError, PeerError: As of `ask`.
@@ -186,6 +188,21 @@ class Asking:
             if not isinstance(told, dict):
                 raise PeerError(f"{self.address} gave no answer that can be read")
             return told
+
+    def told(self) -> dict[str, Any]:
+        """Return the next event of "watch", however long that takes.
+
+        Raises:
+            PeerError: The node is gone: nothing will come, also if another one is there later.
+        """
+        while True:
+            try:
+                return self.next(timeout=LOOK_S)
+            except TimedOutError:
+                gone = any(one.kind == EventKind.PEER_DOWN for one in self._dealer.events())
+            if gone:
+                words = f"{self.address}: the node left or died, and tells no more"
+                raise PeerError(words, address=self.address)
 
     def _hint(self) -> str:
         """Say what to give, if the handshake ended for want of it."""

@@ -130,6 +130,11 @@ def why_nobody(role: int, service: str, members: list[Member]) -> str:
     wrong = misfit(role, service, members)
     if wrong:
         return f"{service!r}: {wrong}"
+    return not_offered(service, members)
+
+
+def not_offered(service: str, members: list[Member]) -> str:
+    """Say that nobody who is there offers a service; "": somebody does."""
     offering = [one for one in members if any(s.name == service for s in one.record.services)]
     if any(map(is_there, offering)):
         return ""

@@ -23,6 +23,8 @@ class Attempts(NamedTuple):
     failed: int
     """Attempts in a row; 0: the last one went well."""
     why: str
+    other: str = ""
+    """What is wrong with who answers there, if somebody does who is of no use."""
 
 
 class Tried(NamedTuple):
@@ -68,7 +70,9 @@ class Unreached:
             how = f"failed {counted(seed.asked.failed, 'time')} in a row: {seed.asked.why}"
             return how if late else "", False
         tried = [one for one in dialed if one is not None]
-        well = not dialed or any(one.failed == 0 for one in tried)
+        well = not dialed or any(one.failed == 0 and not one.other for one in tried)
+        if not well and (others := [one.other for one in tried if one.other]):
+            return others[0], False
         if well or len(tried) < len(dialed) or min(one.failed for one in tried) < TRIES:
             return "", well and bool(tried)
         last = max(tried, key=lambda one: one.failed)

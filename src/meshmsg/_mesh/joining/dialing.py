@@ -1,22 +1,24 @@
 """Whom to speak to who is not a member that is there: seeds, and those who are gone.
 
 Not here: what is said (sync.py). Law: however many addresses are known, one is tried at a time,
-but for the first tries of a node that knows nobody.
+but for a node that knows nobody, which tries several; who was tried waits for all who were not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .here import Here
-from .limits import ENDPOINT_MAX, SEEDS_MAX
-from .probe import Prober
-from .sync import Syncer
-from .table import HERE
-from .told import State
+from ..here import Here
+from ..limits import ENDPOINT_MAX, SEEDS_MAX
+from ..probe import Prober
+from ..sync import Syncer
+from ..table import HERE
+from ..told import State
 
 AT_ONCE = 3
 """Seeds that are tried at once by a node that knows nobody."""
+REFUSED_MAX = 61
+"""Places that refusals free between two pauses, each for one more seed."""
 
 
 class Dialer:
@@ -27,12 +29,18 @@ class Dialer:
         self.seeds: list[str] = []
         self.next_at = float("inf")
         self._wait = here.times.join
+        self._round = 1
+        self._tried: dict[str, int] = {}
+        """By seed: the round that it was tried in last; each seed has one try a round."""
+        self._free = 0
+        """Places that refusals may still free before the next pause is over."""
 
     def take_seeds(self, now: float, addresses: Iterable[str]) -> None:
         """Take the addresses where nodes may be."""
         kept = dict.fromkeys(a for a in addresses if 0 < len(a) <= ENDPOINT_MAX)
         new = set(kept) - set(self.seeds)
         self.seeds = list(kept)[:SEEDS_MAX]
+        self._tried = {a: self._tried[a] for a in self.seeds if a in self._tried}
         if new and not self.here.table.here:
             self._wait = self.here.times.join
             self.next_at = now
@@ -46,7 +54,6 @@ class Dialer:
             self._wait = times.join
         else:
             self.next_at = now + self._wait * (0.75 + 0.5 * rng.random())
-            self._wait = min(times.join_max, self._wait * 1.5)
 
     def met(self, now: float) -> None:
         """Plan anew, as the first member is known."""
@@ -67,10 +74,33 @@ class Dialer:
         own = set(self.here.me.record.addresses)
         return [address for address in self.seeds if address not in own]
 
+    def _waiting(self, seeds: list[str]) -> list[str]:
+        """Return those that this round has not tried yet: who was never tried first."""
+        order = [(self._tried.get(one, 0), self.here.rng.random(), one) for one in seeds]
+        return [one for tried, _, one in sorted(order) if tried < self._round]
+
+    def _try(self, address: str) -> None:
+        self._tried[address] = self._round
+        self.syncer.send_hello(address)
+
     def _join(self) -> None:
+        self._free = REFUSED_MAX
         seeds = self._others()
-        for address in self.here.rng.sample(seeds, min(AT_ONCE, len(seeds))):
-            self.syncer.send_hello(address)
+        waiting = self._waiting(seeds)
+        if not waiting:  # all were: the next round, after a longer pause
+            self._round += 1
+            self._wait = min(self.here.times.join_max, self._wait * 1.5)
+            waiting = self._waiting(seeds)
+        for address in waiting[:AT_ONCE]:
+            self._try(address)
+
+    def missed(self, address: str) -> None:
+        """Take that nobody can be reached at an address: its place is free for another seed."""
+        if self._free == 0 or self.here.table.here or address not in self._tried:
+            return
+        for other in self._waiting(self._others())[:1]:
+            self._free -= 1
+            self._try(other)
 
     def _heal(self, now: float) -> None:
         table = self.here.table
@@ -88,4 +118,8 @@ class Dialer:
             self.here.send(gone[index], self.syncer.hello())
             self.prober.begin(now, gone[index])
         else:
-            self.syncer.send_hello(seeds[index - len(gone)])
+            waiting = self._waiting(seeds)
+            if not waiting:
+                self._round += 1
+                waiting = self._waiting(seeds)
+            self._try(waiting[0])

@@ -1,0 +1,126 @@
+"""Which seeds a node that knows nobody tries, in what order, and how many at once."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from meshmsg._mesh.core import Core
+from meshmsg._mesh.joining.dialing import AT_ONCE, REFUSED_MAX
+from meshmsg._mesh.messages import Kind
+from tests.support.mesh_nodes import core, exchange, knows
+
+LIVE = "tcp://10.0.0.1:7450"
+
+
+def addresses(count: int, first: int = 1) -> list[str]:
+    """Where nobody is."""
+    return [f"tcp://10.9.0.{number}:7450" for number in range(first, first + count)]
+
+
+def dials(node: Core) -> list[str]:
+    """Whom it says hello to now."""
+    return [item.to for item in node.take() if item.data[1] == Kind.HELLO]
+
+
+def round_of(node: Core, *, refused: bool) -> list[str]:
+    """What it dials in one tick of the dialer, and as those refuse at once, if they do."""
+    now = node.dialer.next_at
+    node.dialer.tick(now)
+    found = new = dials(node)
+    while refused and new:
+        for address in new:
+            node.missed(now, address)
+        new = dials(node)
+        found = found + new
+    return found
+
+
+def test_all_that_refuse_at_once_are_tried_in_the_first_round() -> None:
+    """Once each: a refusal frees its place for who was not tried."""
+    node, dead = core(), addresses(40)
+    node.seeds(0.0, dead)
+    found = round_of(node, refused=True)
+    assert sorted(found) == sorted(dead)
+
+
+def test_who_was_never_tried_comes_before_who_was() -> None:
+    """None refuses: so many rounds as places need, and then each once more."""
+    node, silent = core(), addresses(10)
+    node.seeds(0.0, silent)
+    rounds = [round_of(node, refused=False) for _ in range(2 * ceil(10 / AT_ONCE))]
+    first = [one for dialed in rounds[: len(rounds) // 2] for one in dialed]
+    again = [one for dialed in rounds[len(rounds) // 2 :] for one in dialed]
+    assert all(len(dialed) <= AT_ONCE for dialed in rounds)
+    assert sorted(first) == sorted(again) == sorted(silent)
+
+
+def test_the_pause_does_not_grow_while_some_were_not_tried() -> None:
+    """All silent seeds are tried within rounds of the first pause."""
+    node, silent = core(), addresses(30)
+    node.seeds(0.0, silent)
+    for _ in range(ceil(30 / AT_ONCE)):
+        now = node.dialer.next_at
+        round_of(node, refused=False)
+    assert now <= ceil(30 / AT_ONCE) * node.here.times.join * 1.25
+
+
+def test_a_live_one_among_the_dead_is_met_in_the_first_round() -> None:
+    """However the order falls: all others refuse."""
+    node, live = core(2), core(1)
+    node.seeds(0.0, [*addresses(20), LIVE, *addresses(20, 30)])
+    found = round_of(node, refused=True)
+    assert LIVE in found
+    node.syncer.send_hello(LIVE)
+    exchange(0.0, live, node)
+    assert node.here.table.here == 1
+    assert live.here.table.here == 1
+
+
+def test_a_new_seed_is_tried_before_those_that_were() -> None:
+    """At once, though the pause of the others is long by then."""
+    node = core()
+    node.seeds(0.0, addresses(9))
+    for _ in range(40):
+        round_of(node, refused=False)
+    node.seeds(node.dialer.next_at - 0.1, [*addresses(9), LIVE])
+    assert LIVE in round_of(node, refused=False)
+
+
+def test_refusals_free_places_up_to_a_limit() -> None:
+    """A list of a thousand is not dialed at one time; the next tick goes on with it."""
+    node, dead = core(), [f"tcp://10.8.{i // 250}.{i % 250}:1" for i in range(500)]
+    node.seeds(0.0, dead)
+    rounds = [round_of(node, refused=True) for _ in range(ceil(500 / (AT_ONCE + REFUSED_MAX)))]
+    assert max(map(len, rounds)) == AT_ONCE + REFUSED_MAX
+    assert sorted(one for dialed in rounds for one in dialed) == sorted(dead)
+
+
+def test_a_refusal_of_whom_nobody_dialed_or_beside_members_is_nothing() -> None:
+    """It frees no place."""
+    node = core()
+    node.seeds(0.0, addresses(9))
+    node.missed(0.0, "tcp://10.7.7.7:1")
+    assert dials(node) == []
+    (first, *_) = round_of(node, refused=False)
+    knows(node, 1)
+    node.take()
+    node.missed(0.0, first)
+    assert dials(node) == []
+
+
+def test_a_node_that_has_members_tries_seeds_it_has_not_tried_first() -> None:
+    """One at a time, each before any is tried again."""
+    node, silent = core(), addresses(8)
+    knows(node, 1)
+    node.seeds(0.0, silent)
+    found = [one for _ in range(8) for one in round_of(node, refused=False)]
+    assert sorted(found) == sorted(silent)
+
+
+def test_one_that_begins_late_is_tried_in_each_round_of_the_dead() -> None:
+    """A pause is at most `join_max` by then: no more than that passes for it."""
+    node = core()
+    node.seeds(0.0, [*addresses(20), LIVE])
+    for _ in range(10):
+        assert LIVE in round_of(node, refused=True)
+    assert node.here.times.join < node.dialer._wait <= node.here.times.join_max
