@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -79,7 +80,7 @@ class Spooled:
 
     def _fed(self) -> Feed:
         feed = Feed(self.spool, self._socket._handle, CURSOR)
-        self._socket._outlet.settle = feed.settle
+        self._socket._outlet.settle = weakref.WeakMethod(feed.settle)  # it may outlive the Push
         return feed
 
     def plan(self, frames: Sequence[Data], options: PushOptions) -> Plan:

@@ -109,8 +109,8 @@ class Outlet:
         self._loop = loop
         self._due = False
         """Whether the loop was asked to call the function, and has not begun to."""
-        self.settle: Callable[[], None] | None = None
-        """Has what is lost of a spool's messages told, as the socket is about to be closed."""
+        self.settle: Callable[[], Callable[[], None] | None] | None = None
+        """Refers to what has told which of a spool's messages are lost, as the socket closes."""
         self.on_dead: Buries | None = None
         self.owes: bool = False
         """Whether dead letters wait for room where they go."""
@@ -224,8 +224,9 @@ class Outlet:
     def finish(self) -> None:
         """The socket is about to be closed: keep what it remembers, and was not told yet."""
         self.finish_dead()
-        if self.settle is not None:
-            self.settle()
+        settle = self.settle() if self.settle is not None else None
+        if settle is not None:
+            settle()
         lib.mm_socket_events(self.handle, 1, ffi.NULL, 0, ffi.new("uint64_t *"))  # drops are told
         code, found, _ = read_events(self.handle, 1 if self.is_heard() else self._log_seq)
         self._last = found if code == 0 else self._last
