@@ -63,9 +63,9 @@ feed_again(mm_feed *f, uint64_t first, uint64_t count, int outcome)
     }
 }
 
-/* f->lock is held, and it is open. */
+/* What they came to.  f->lock is held, and it is open. */
 static void
-feed_settle(mm_feed *f, uint64_t first, uint64_t count, int outcome)
+feed_came_to(mm_feed *f, uint64_t first, uint64_t count, int outcome)
 {
     bool done = outcome != MM_RECEIPT_DROPPED && outcome != MM_RECEIPT_OPEN;
     uint64_t last = first + count - 1;
@@ -92,7 +92,7 @@ mmi_feed_told(void *arg, uint64_t first, uint64_t count, int outcome)
     pthread_mutex_lock(&f->lock);
     f->in_flight -= count;
     if (f->shared != NULL) {
-        feed_settle(f, first, count, outcome);
+        feed_came_to(f, first, count, outcome);
     }
     pthread_mutex_unlock(&f->lock);
 }
