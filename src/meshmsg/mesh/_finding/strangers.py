@@ -1,6 +1,6 @@
 """Nodes of other clusters that this one met: for the log, `explain` and who waits for others.
 
-Not here: how they are heard (_mesh/foreign.py); seeds that are theirs are told of as seeds
+Not here: how they are heard (_mesh/joining/foreign.py); seeds that are theirs are told of as seeds
 (_finding/unreached.py). Law: what is kept of them has a limit; one warning an hour a cluster.
 """
 
