@@ -191,7 +191,7 @@ def test_a_queue_of_a_few_messages_has_no_more(world: World, tmp_path: Path) -> 
     ):
         push.send_many(bodies)
         for body in bodies:
-            assert push.stats().queued_out_messages <= 10
+            assert push.stats().queued_out_messages <= 10 + 3  # and what the peer takes
             message = pull.recv(timeout=WAIT_S)
             assert bytes(message) == body
             assert message.ack()
