@@ -72,6 +72,7 @@ class Undertaker:
         self._left: deque[Letter] = deque()
         """In hand: taken from the core, and not given."""
         self._closed = self._closing = False
+        self._fetching = threading.RLock()
         self._busy = threading.Lock()
         """Taken while they are given; only `close` waits for it."""
         self._giver: int | None = None
@@ -86,10 +87,17 @@ class Undertaker:
     def take_all(self, handle: int) -> None:
         """The socket is about to be closed: what waits there is in hand from now on."""
         try:
-            while found := self._next(handle):
-                self._left += found
+            while self._fetch(handle):
+                pass
         finally:
             self._closed = True
+
+    def _fetch(self, handle: int) -> bool:
+        """Take some out of the core into hand, in their order, whoever does so beside this."""
+        with self._fetching:
+            found = self._next(handle)
+            self._left += found
+        return bool(found)
 
     def owes(self) -> bool:
         """Whether any are in hand."""
@@ -173,7 +181,7 @@ class Undertaker:
     def _give_each(self, handle: int, catches: bool, *, closing: bool) -> bool:
         while closing or not self._closing:
             if not self._left:
-                self._left += self._next(handle)
+                self._fetch(handle)
             try:
                 letter = self._left.popleft()
             except IndexError:
