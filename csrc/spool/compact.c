@@ -112,7 +112,8 @@ compact_batch(mmi_compact *c)
     if (rc == 1 && c->scan.batch.first_seq < bound) {
         return 1;
     }
-    return all ? 0 : MM_EPROTO;
+    bool gone = !all && mmi_spool_file_gone(&c->place, c->bases[c->at]);
+    return all ? 0 : gone ? MM_ENOENT : MM_EPROTO;
 }
 
 /* Where its keys are.  1: go on; 0: the table is full; or an error. */

@@ -67,7 +67,7 @@ mmi_compact_copy_begin(mmi_compact *c)
     c->random(c->arg, &head.salt, sizeof head.salt);
     c->to = (mmi_spool_file){ .file = file };
     rc = f->truncate(f->self, file, 0); /* what a crash left there is no part of it */
-    rc = rc == MM_OK ? mmi_spool_file_begin(&c->place, &c->to, file, &head) : rc;
+    rc = rc == MM_OK ? mmi_spool_file_begin(&c->place, &c->to, file, 0, &head) : rc;
     c->next_seq = head.base_seq;
     c->time_us = head.made_us;
     c->epoch = head.epoch;

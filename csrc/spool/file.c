@@ -16,7 +16,7 @@ enum {
     FILE_SMALL = MMI_SPOOL_AHEAD / 4, /* octets: zeros are written ahead of what is no larger */
     FILE_PIECES = 3 + MMI_SPOOL_AHEAD / FILE_ZEROS
 };
-const char mmi_spool_spare_name[] = "spare.seg";
+const char mmi_spool_spare_name[] = "spare.seg", mmi_spool_again_name[] = "again.seg";
 static const uint8_t file_zeros[FILE_ZEROS];
 
 int
@@ -165,15 +165,44 @@ mmi_spool_spare(const mmi_spool_place *p, uint64_t size, int *file)
     return rc;
 }
 
+/* Its name goes first, and for good: a crash must not give the old name to what is written over it. */
 int
-mmi_spool_file_begin(const mmi_spool_place *p, mmi_spool_file *f, int spare,
+mmi_spool_again(const mmi_spool_place *p, const char *name, uint64_t was, uint64_t size, int *file)
+{
+    const mmi_files *x = p->files;
+    int rc = x->rename(x->self, p->dir, name, p->dir, mmi_spool_again_name);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    rc = x->sync_folder(x->self, p->dir);
+    rc = rc == MM_OK ? x->open(x->self, p->dir, mmi_spool_again_name, MMI_FILE_WRITE, file) : rc;
+    if (rc != MM_OK) {
+        (void)x->unlink(x->self, p->dir, mmi_spool_again_name);
+        return rc;
+    }
+    rc = mmi_spool_room(p, *file, was, size);
+    rc = rc == MM_OK
+             ? x->rename(x->self, p->dir, mmi_spool_again_name, p->dir, mmi_spool_spare_name)
+             : rc;
+    if (rc != MM_OK) {
+        x->close(x->self, *file);
+        (void)x->unlink(x->self, p->dir, mmi_spool_again_name);
+    }
+    return rc;
+}
+
+int
+mmi_spool_file_begin(const mmi_spool_place *p, mmi_spool_file *f, int spare, uint64_t stale,
                      const mmi_spool_head *head)
 {
     uint8_t octets[MMI_SPOOL_FILE_HEAD];
-    *f = (mmi_spool_file){ .file = spare, .head = *head, .end = MMI_SPOOL_FILE_HEAD };
+    *f = (mmi_spool_file){
+        .file = spare, .head = *head, .end = MMI_SPOOL_FILE_HEAD, .stale = stale
+    };
+    f->head.version = stale > 0 ? (uint32_t)MMI_SPOOL_AGAIN : f->head.version;
     mmi_spool_head_put(octets, &f->head);
     f->chain = f->head.crc;
-    f->zeroed = MMI_SPOOL_FILE_HEAD;
+    f->zeroed = stale > MMI_SPOOL_FILE_HEAD ? stale : MMI_SPOOL_FILE_HEAD;
     mmi_iov piece = { .data = octets, .size = sizeof octets };
     return mmi_spool_write_all(p->files, spare, 0, &piece, 1);
 }
@@ -210,8 +239,22 @@ mmi_spool_file_open(const mmi_spool_place *p, uint64_t base_seq, bool write, mmi
     f->chain = f->head.crc;
     if (rc != MM_OK) {
         mmi_spool_file_close(p, f);
+        rc = rc == MM_EPROTO && mmi_spool_file_gone(p, base_seq) ? MM_ENOENT : rc;
     }
     return rc;
+}
+
+bool
+mmi_spool_file_gone(const mmi_spool_place *p, uint64_t base_seq)
+{
+    char name[MMI_SPOOL_NAME];
+    int file;
+    mmi_spool_name(base_seq, name);
+    int rc = p->files->open(p->files->self, p->dir, name, 0, &file);
+    if (rc == MM_OK) {
+        p->files->close(p->files->self, file);
+    }
+    return rc == MM_ENOENT;
 }
 
 void
@@ -249,6 +292,10 @@ mmi_spool_file_write(const mmi_spool_place *p, mmi_spool_file *f, mmi_spool_batc
      * again: so much is done at once that many small batches find it done. */
     if (end > f->zeroed && takes <= FILE_SMALL && end < size) {
         zeroed = size - end < MMI_SPOOL_AHEAD ? size : end + MMI_SPOOL_AHEAD;
+    }
+    if (zeroed == end && end < f->stale) {
+        uint64_t left = f->stale - end;
+        zeroed += left < MMI_SPOOL_BATCH_HEAD ? left : (uint64_t)MMI_SPOOL_BATCH_HEAD;
     }
     pieces[0] = (mmi_iov){ .data = head, .size = sizeof head };
     pieces[1] = (mmi_iov){ .data = (void *)body, .size = body_size };

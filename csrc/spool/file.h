@@ -16,6 +16,7 @@ enum {
     MMI_SPOOL_AHEAD = 1024 * 1024        /* octets of zeros that are written ahead of small batches */
 };
 extern const char mmi_spool_spare_name[];    /* of a file that has room and no head yet */
+extern const char mmi_spool_again_name[];    /* of one that went, until it is the spare */
 
 /* How much room there is to be when `need` is: so much more than before that growing is rare.  cap: what there is, 0:
  * nothing; first: the least. */
@@ -45,31 +46,41 @@ typedef struct mmi_spool_file {
     int file;                            /* < 0: not open */
     mmi_spool_head head;
     uint64_t end;                        /* behind the last batch; the next one goes there */
-    uint64_t zeroed;                     /* up to there zeros are written */
+    uint64_t zeroed;                     /* up to there something is written, zeros or what another file left */
+    uint64_t stale;                      /* up to there stands, behind the zeros at `end`, what another file left */
     uint32_t chain;                      /* head_crc of the last batch */
 } mmi_spool_file;
 
 /* A file with room for so many octets (0: none), under the spare's name, whatever was there; not durable.
  * MM_ENOSPC. */
 int mmi_spool_spare(const mmi_spool_place *place, uint64_t size, int *file);
+/* The file of that name, of so many octets, is one without a head, with room for `size`, under the spare's name: what it
+ * has is written over.  Whoever has it open finds its name gone before anything else.  On an error it went, or has its
+ * name still; the spare that was there is there. */
+int mmi_spool_again(const mmi_spool_place *place, const char *name, uint64_t was, uint64_t size, int *file);
 /* All of the pieces, which are the caller's to change.  MM_ENOSPC, MM_EIO: some of it may be there. */
 int mmi_spool_write_all(const mmi_files *files, int file, uint64_t at, mmi_iov *pieces, int n) MMI_WARN_UNUSED;
 /* Room for so many octets is that file's, which has `was`: reserved, or where that cannot be, filled.  MM_ENOSPC. */
 int mmi_spool_room(const mmi_spool_place *place, int file, uint64_t was, uint64_t size);
-/* Gives the spare that head; then it is written, but neither synced nor named. */
-int mmi_spool_file_begin(const mmi_spool_place *place, mmi_spool_file *f, int spare, const mmi_spool_head *head);
+/* Gives the spare that head; then it is written, but neither synced nor named.  stale: octets that another file left in
+ * it; its version says so. */
+int mmi_spool_file_begin(const mmi_spool_place *place, mmi_spool_file *f, int spare, uint64_t stale,
+                         const mmi_spool_head *head);
 /* Syncs it whole, gives it its name in place of whatever has it, and makes that durable. */
 int mmi_spool_file_name(const mmi_spool_place *place, const mmi_spool_file *f);
 /* Opens one to be read, and written if asked; its head is read, and no batch.  MM_EPROTO, MM_ENOTSUP: as
- * mmi_spool_head_get; base_seq is not that of its name. */
+ * mmi_spool_head_get; base_seq is not that of its name.  MM_ENOENT: also, it went meanwhile. */
 int mmi_spool_file_open(const mmi_spool_place *place, uint64_t base_seq, bool write, mmi_spool_file *f);
 void mmi_spool_file_close(const mmi_spool_place *place, mmi_spool_file *f);
+/* Has it no name any more?  Then its room may be another file's, and what cannot be read there is no harm. */
+bool mmi_spool_file_gone(const mmi_spool_place *place, uint64_t base_seq);
 
 /* As read, but what the disk does not give (MM_EIO) is stepped over, by the sector, and is MMI_SPOOL_UNREADABLE: in
  * search of something, and nothing is believed that is not checked. */
 int64_t mmi_spool_read_over(const mmi_spool_place *place, int file, uint64_t at, uint8_t *buf, size_t size);
 
-/* Writes a batch behind the last; its chain is set here.  Zeros go ahead of small ones, up to size octets of the file.
+/* Writes a batch behind the last; its chain is set here.  Zeros go ahead of small ones, up to size octets of the file;
+ * and as many as a batch's head has go before what another file left, so that where it ends is seen.
  * On an error the file is as if nothing had been written, but nobody may write to it any more. */
 int mmi_spool_file_write(const mmi_spool_place *place, mmi_spool_file *f, mmi_spool_batch *batch, const uint8_t *body,
                          uint32_t body_size, uint64_t size);

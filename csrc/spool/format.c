@@ -77,7 +77,7 @@ mmi_spool_head_get(const uint8_t data[MMI_SPOOL_FILE_HEAD], mmi_spool_head *out)
         mmi_crc32c(0, data, HEAD_CRC) != head.crc || head.version < MMI_SPOOL_VERSION) {
         return MM_EPROTO;
     }
-    if (head.version > MMI_SPOOL_COMPACTED) {
+    if (head.version > MMI_SPOOL_AGAIN) {
         return MM_ENOTSUP;
     }
     if (head.base_seq == 0 || mmi_le32_get(data + HEAD_ZERO) != 0 ||

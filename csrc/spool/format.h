@@ -21,7 +21,8 @@
  * SPARSE: what compaction left of first_seq to a last number (spool/compact.h): that u64, since when nothing older is
  * there of the keys of its tombstones, in microseconds since 1970 u64 (0: it was not looked for), and `count` records,
  * perhaps none, with a varint before each: how many numbers were passed over since the one before it, or first_seq.
- * The version is 1, and 2 of a file that compaction wrote: the only one where SPARSE may stand.
+ * The version is 1; 2 of a file that compaction wrote: the only one where SPARSE may stand; 3 of a file whose room
+ * another had: behind its last batch stand 56 zeros, and then what that one left.
  * "Behind the salt": CRC-32C of the 8 octets of the salt, then of what is protected.  A later version keeps octets 0 to
  * 63 of the head of a file where they are.
  *
@@ -36,6 +37,7 @@
 enum {
     MMI_SPOOL_VERSION = 1,
     MMI_SPOOL_COMPACTED = 2,             /* the version of a file that compaction wrote */
+    MMI_SPOOL_AGAIN = 3,                 /* the version of a file whose room another had before */
     MMI_SPOOL_FILE_HEAD = 4096,          /* octets */
     MMI_SPOOL_BATCH_HEAD = 56,           /* octets */
     MMI_SPOOL_ALIGN = 8,                 /* octets */

@@ -142,7 +142,9 @@ log_take_spare(mmi_spool *s, mmi_spool_job *job, uint64_t now)
 {
     job->rolls = true;
     job->used = s->spare;
+    job->stale = s->spare_stale;
     s->spare = -1;
+    s->spare_stale = 0;
     s->time_us = now > s->time_us ? now : s->time_us;
     job->head = (mmi_spool_head){ .base_seq = s->written_seq + 1,
                                   .made_us = s->time_us,
@@ -207,7 +209,7 @@ log_roll(const mmi_spool *s, mmi_spool_job *job)
         return rc;
     }
     job->batch.durable_seq = job->head.base_seq - 1; /* as is known now */
-    rc = mmi_spool_file_begin(p, &next, job->used, &job->head);
+    rc = mmi_spool_file_begin(p, &next, job->used, job->stale, &job->head);
     if (rc == MM_OK && b->count > 0) {
         rc = mmi_spool_file_write(p, &next, &job->batch, b->body, b->size, s->opts.file_bytes);
     }

@@ -80,6 +80,9 @@ typedef struct mmi_spool {
     uint64_t sealed_bytes;       /* of all but the last */
     mmi_spool_file file;         /* the last */
     int spare;                   /* with room for a whole file; < 0: none */
+    uint64_t spare_stale;        /* octets that a file that went left in it */
+    int again;                   /* what trim_run made the spare, for trim_done; < 0: none */
+    uint64_t again_stale;
     mmi_spool_pending pending, writing;
     uint64_t last_seq, written_seq, durable_seq;
     uint64_t time_us;            /* of the last batch: time never goes back */
@@ -119,6 +122,7 @@ typedef struct mmi_spool_job {
     bool notes;                  /* its state is to be written, with durable_seq as it is behind the sync */
     bool spares;                 /* a spare is to be made */
     int used;                    /* the spare that the new file is made of */
+    uint64_t stale;              /* octets that another left in that */
     int spare, spare_rc;         /* the one that was made; < 0: none */
     bool reserves;               /* the reserve is to be made, before a spare; behind `write`: it is there */
     mmi_spool_file file;         /* the last file; behind `write` as it is then */
@@ -146,7 +150,8 @@ uint64_t mmi_spool_visible(const mmi_spool *s);
 uint64_t mmi_spool_first(const mmi_spool *s);   /* the first that is still there, or the next */
 uint64_t mmi_spool_bytes(const mmi_spool *s);   /* of its files, and what waits */
 /* spool/trim.c: files go that have nothing above that number, at most so many, in steps, so that others go on
- * meanwhile: how many there are; `busy` is set while they are removed, which needs no lock; and they are forgotten. */
+ * meanwhile: how many there are; `busy` is set while they are removed, which needs no lock; and they are forgotten.
+ * The room of one becomes the spare, if it is about that of a whole file. */
 uint32_t mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most);
 uint32_t mmi_spool_trim_run(mmi_spool *s, uint32_t files);   /* how many of them went */
 void mmi_spool_trim_done(mmi_spool *s, uint32_t files);

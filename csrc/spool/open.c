@@ -85,6 +85,7 @@ open_list(mmi_spool *s)
     }
     mmi_free(bases);
     (void)f->unlink(f->self, s->place.dir, mmi_compact_name); /* what a crash cut off */
+    (void)f->unlink(f->self, s->place.dir, mmi_spool_again_name);
     for (uint32_t i = 0; i + 1 < s->file_count; i++) {
         char name[MMI_SPOOL_NAME];
         int file;
@@ -216,7 +217,7 @@ mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_op
     mmi_space space;
     *report = (mmi_spool_report){ .made = false };
     *s = (mmi_spool){ .opts = *opts, .place = { files, dir }, .lock = -1, .quarantine = -1 };
-    s->state.file = s->file.file = s->spare = -1;
+    s->state.file = s->file.file = s->spare = s->again = -1;
     if (!open_opts_valid(&s->opts)) {
         return MM_EINVAL;
     }

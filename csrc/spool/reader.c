@@ -198,13 +198,15 @@ reader_here(mmi_spool_reader *r, const mmi_spool_where *where)
     return rc;
 }
 
-/* Has another file its name by now?  Then that is opened. */
-static bool
+/* Has another file its name by now?  Then that is opened: 1.  MM_ENOENT: it went, and its room may
+ * have been written over.  0: it is the one. */
+static int
 reader_anew(mmi_spool_reader *r, const mmi_spool_where *where)
 {
     mmi_spool_file file;
-    if (r->file.file < 0 || mmi_spool_file_open(&r->place, where->base, false, &file) != MM_OK) {
-        return false;
+    int rc = r->file.file < 0 ? MM_EIO : mmi_spool_file_open(&r->place, where->base, false, &file);
+    if (rc != MM_OK) {
+        return rc == MM_ENOENT ? rc : 0;
     }
     bool other = file.head.crc != r->file.head.crc &&
                  memcmp(file.head.uuid, where->uuid, MMI_SPOOL_UUID) == 0;
@@ -230,10 +232,12 @@ mmi_spool_reader_load(mmi_spool_reader *r, const mmi_spool_where *where)
     }
     int rc = reader_open(r, where);
     rc = rc == MM_OK ? reader_here(r, where) : rc;
-    if (rc == MMI_SPOOL_HARMED && where->base != 0 && reader_anew(r, where)) {
-        rc = reader_here(r, where);
+    int anew = rc == MMI_SPOOL_HARMED && where->base != 0 ? reader_anew(r, where) : 0;
+    if (anew < 0) {
+        mmi_spool_reader_close(r);
+        return anew;
     }
-    return rc;
+    return anew == 1 ? reader_here(r, where) : rc;
 }
 
 int

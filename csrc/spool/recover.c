@@ -3,7 +3,12 @@
  */
 #include "spool/recover.h"
 
-enum { LOOK_RECORD_MIN = 2 /* octets of a message in a batch */ };
+#include <string.h>
+
+enum {
+    LOOK_RECORD_MIN = 2,        /* octets of a message in a batch */
+    LOOK_TORN = 4 * 1024 * 1024 /* octets of what may be a torn batch whose head is, too */
+};
 
 /* The last number of a batch, or of what it tells of. */
 static uint64_t
@@ -69,6 +74,39 @@ look_again(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_scan *sc
     return rc == 1 ? MM_EIO : rc;
 }
 
+/* Where a torn batch ends that begins at `end`, in room that another file had: zeros there say that
+ * none was begun. */
+static int
+look_torn(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_found *out)
+{
+    static const uint8_t zeros[MMI_SPOOL_BATCH_HEAD];
+    uint8_t head[MMI_SPOOL_BATCH_HEAD];
+    mmi_spool_batch batch;
+    int64_t got = mmi_spool_read_over(p, f->file, out->end, head, sizeof head);
+    out->used = out->end;
+    if (got <= 0 || memcmp(head, zeros, (size_t)got) == 0) {
+        return got < 0 ? (int)got : MM_OK;
+    }
+    bool sound =
+        got == (int64_t)sizeof head && mmi_spool_batch_get(head, f->head.salt, &batch) == MM_OK;
+    uint64_t used = out->end + (sound ? mmi_spool_batch_size(batch.body_size) : LOOK_TORN);
+    out->used = used < out->stale ? used : out->stale;
+    return MM_OK;
+}
+
+/* What is behind `end` and may be of this file. */
+static int
+look_used(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_found *out)
+{
+    bool again = f->head.version == MMI_SPOOL_AGAIN;
+    int rc = again ? p->files->size(p->files->self, f->file, &out->stale) : MM_OK;
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return again && !out->unreadable ? look_torn(p, f, out)
+                                     : mmi_spool_used(p, f, out->end, &out->used);
+}
+
 /* Behind them: whether a sound batch says that those in between were durable. */
 static int
 look_behind(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_scan *scan,
@@ -86,6 +124,7 @@ look_behind(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_scan *s
             out->proved_seq = scan->batch.durable_seq;
         }
         at = scan->at + mmi_spool_batch_size(scan->batch.body_size);
+        out->used = later && at > out->used ? at : out->used;
     }
     return rc;
 }
@@ -133,11 +172,12 @@ mmi_spool_look(const mmi_spool_place *p, const mmi_spool_file *f, uint64_t known
                               .proved_seq = known_seq > before ? known_seq : before };
     int rc = look_front(p, f, &scan, out);
     rc = rc == 0 && scan.unreadable ? look_again(p, f, &scan, out) : rc;
-    rc = rc == 0 ? mmi_spool_used(p, f, out->end, &out->used) : rc;
-    if (rc == 0 && out->used > out->end) {
-        out->closed = false;
+    rc = rc == 0 ? look_used(p, f, out) : rc;
+    bool closed = out->closed && out->used == out->end;
+    if (rc == 0 && !closed && (out->used > out->end || out->stale > out->end)) {
         rc = look_behind(p, f, &scan, out);
     }
+    out->closed = closed && out->used == out->end;
     out->harmed = rc == 0 && (out->proved_seq >= out->next_seq || out->unreadable);
     out->told_seq = out->proved_seq;
     if (!out->harmed) {

@@ -30,7 +30,9 @@ typedef struct mmi_spool_found {
     uint32_t close_chain;                /* of the batch before that CLOSE */
     uint32_t epoch;                      /* the highest of a batch */
     bool closed;                         /* the last sound batch is CLOSE, and nothing is behind it */
-    uint64_t used;                       /* the last octet behind `end` that is not zero, and one further */
+    uint64_t used;                       /* the last octet behind `end` that is not zero, and one further; where another
+                                          * file left some: of those, what may be of this one */
+    uint64_t stale;                      /* up to there another file may have left something; 0: nothing */
     bool unreadable;                     /* what is at `end` the disk does not give */
     bool harmed;                         /* what is behind `end` was durable, or cannot be read: from next_seq on */
     uint64_t lost_last;                  /* then: the last number that is gone; < next_seq: none is */

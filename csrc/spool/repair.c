@@ -38,7 +38,7 @@ repair_begin(mmi_spool *s, uint64_t base, int spare, uint32_t version, uint64_t 
                             .made_us = now > time_us ? now : time_us };
     memcpy(head.uuid, s->uuid, sizeof head.uuid);
     s->opts.random(s->opts.arg, &head.salt, sizeof head.salt);
-    int rc = mmi_spool_file_begin(&s->place, out, spare, &head);
+    int rc = mmi_spool_file_begin(&s->place, out, spare, 0, &head);
     if (rc != MM_OK) {
         mmi_spool_file_close(&s->place, out);
     }
@@ -158,7 +158,9 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
     }
     c.next_seq = one == 1 ? c.scan.batch.first_seq : found->next_seq;
     if (rc == MM_OK) {
-        rc = repair_begin(s, c.next_seq, spare, from->head.version, found->time_us, &c.to);
+        uint32_t version = from->head.version == MMI_SPOOL_AGAIN ? (uint32_t)MMI_SPOOL_VERSION
+                                                                 : from->head.version;
+        rc = repair_begin(s, c.next_seq, spare, version, found->time_us, &c.to);
     } else if (spare >= 0) {
         p->files->close(p->files->self, spare);
     }
@@ -241,6 +243,7 @@ repair_last(mmi_spool *s, mmi_spool_file *f, mmi_spool_report *report)
         /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
         f->end = f->zeroed = found.closed ? found.end - mmi_spool_batch_size(0) : found.end;
         f->chain = found.closed ? found.close_chain : found.chain;
+        f->stale = found.stale;
         repair_use(s, f, found.next_seq, found.time_us, found.first_us);
         return MM_OK;
     }

@@ -18,6 +18,17 @@ mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most)
     return files;
 }
 
+/* Of a whole file that goes, the room becomes the spare: to write where something was written takes
+ * the disk half as long, and new room of the system's cache is spared.  Not before there is a
+ * reserve, whose room comes first, and not where others may see the folder later than this machine. */
+static bool
+trim_keeps(const mmi_spool *s, uint32_t file)
+{
+    uint64_t size = s->ends[file], whole = s->opts.file_bytes;
+    bool again = s->again >= 0 || (s->spare >= 0 && s->spare_stale > 0);
+    return !again && s->reserved && !s->opts.remote && size <= whole && size >= whole / 2;
+}
+
 uint32_t
 mmi_spool_trim_run(mmi_spool *s, uint32_t files)
 {
@@ -35,14 +46,38 @@ mmi_spool_trim_run(mmi_spool *s, uint32_t files)
     }
     for (uint32_t i = 0; i < files; i++) { /* one that stays goes when it is opened again */
         mmi_spool_name(s->bases[i], name);
-        (void)p->files->unlink(p->files->self, p->dir, name);
+        int spare = -1;
+        bool kept = trim_keeps(s, i) &&
+                    mmi_spool_again(p, name, s->ends[i], s->opts.file_bytes, &spare) == MM_OK;
+        if (kept) {
+            s->again = spare;
+            s->again_stale = s->ends[i];
+        } else {
+            (void)p->files->unlink(p->files->self, p->dir, name);
+        }
     }
     return files;
+}
+
+/* In place of a spare that has nothing yet, whose name it has. */
+static void
+trim_spare(mmi_spool *s)
+{
+    if (s->spare >= 0) {
+        s->place.files->close(s->place.files->self, s->spare);
+    }
+    s->spare = s->again;
+    s->spare_stale = s->again_stale;
+    s->again = -1;
+    s->no_spare = s->wants_spare = false;
 }
 
 void
 mmi_spool_trim_done(mmi_spool *s, uint32_t files)
 {
+    if (s->again >= 0) {
+        trim_spare(s);
+    }
     for (uint32_t i = 0; i < files; i++) {
         s->sealed_bytes -= s->ends[i];
     }

@@ -17,8 +17,11 @@ enum {
 };
 
 typedef struct tally {
-    uint64_t torn, copied, rolled, failed, lost, unclean_made, kept, deferred;
+    uint64_t torn, copied, rolled, failed, lost, unclean_made, kept, deferred, again;
 } tally;
+
+/* All that is durable may go, but the last file. */
+static bool trims;
 
 /* Puts and writes until it is over, or cut off. */
 static void
@@ -35,7 +38,10 @@ live(spool_rig *r, tally *t)
         } else if (rc == MM_OK && check_random(&r->seed) % 16 == 0) {
             rc = spool_rig_job(r, false);
             t->deferred += rc == MM_OK && r->spool.durable_seq < r->spool.written_seq;
+        } else if (rc == MM_OK && trims && check_random(&r->seed) % 8 == 0) {
+            (void)spool_trim(&r->spool, r->spool.durable_seq, 1);
         }
+        t->again += r->spool.file.head.version == MMI_SPOOL_AGAIN;
     }
     t->rolled += r->spool.file_count > files;
     t->failed += r->spool.failed;
@@ -46,9 +52,10 @@ static void
 check_opened(spool_rig *r, tally *t, bool machine)
 {
     uint64_t next, last = r->spool.last_seq;
+    CHECK(trims || mmi_spool_first(&r->spool) == 1);
     CHECK(last >= r->durable);
     CHECK_INT(r->report.lost_first, 0);
-    CHECK_INT(spool_rig_read(r, 1, &next), 0);
+    CHECK_INT(spool_rig_read(r, mmi_spool_first(&r->spool), &next), 0);
     CHECK_INT(next, last + 1);
     t->torn += r->report.torn_bytes > 0;
     t->copied += r->report.copied > 0;
@@ -150,6 +157,25 @@ test_a_disk_that_fails_now_and_then_loses_nothing_that_was_durable(void)
     CHECK(t.failed > 0 && t.torn > 0 && t.rolled > 0);
 }
 
+/* The same of a spool whose files go, so that others have their room. */
+static void
+test_so_does_one_whose_files_have_the_room_of_others(void)
+{
+    const mmi_disk_opts writes = { .writeback_ppm = 200000 }, faults = { .write_eio_ppm = 3000,
+                                                                         .short_write_ppm = 30000,
+                                                                         .sync_eio_ppm = 5000,
+                                                                         .writeback_ppm = 100000 };
+    trims = true;
+    tally disk = many(MMI_SPOOL_DISK, &writes, true), os = many(MMI_SPOOL_OS, &writes, true);
+    tally killed = many(MMI_SPOOL_OS, &(mmi_disk_opts){ .capacity = 0 }, false);
+    tally failing = many(MMI_SPOOL_DISK, &faults, true);
+    trims = false;
+    CHECK(disk.again > 0 && os.again > 0 && killed.again > 0 && failing.again > 0);
+    CHECK(disk.torn > 0 && os.torn > 0 && failing.failed > 0);
+    CHECK(disk.lost > 0 && os.lost > 0 && killed.lost > 0);
+    CHECK_INT(killed.torn, 0);
+}
+
 /* Every operation of one life is the last one, in turn. */
 static void
 test_every_step_of_a_life_may_be_its_last(void)
@@ -212,6 +238,7 @@ main(void)
     RUN(test_a_machine_that_stops_loses_nothing_that_was_durable);
     RUN(test_so_does_one_whose_spool_syncs_now_and_then);
     RUN(test_a_disk_that_fails_now_and_then_loses_nothing_that_was_durable);
+    RUN(test_so_does_one_whose_files_have_the_room_of_others);
     RUN(test_the_nth_call_that_fails_ends_it);
     return 0;
 }

@@ -215,7 +215,8 @@ test_a_head_that_is_of_another_version_or_says_what_cannot_be(void)
 {
     CHECK_INT(head_with(8, 1, 4), MM_OK);
     CHECK_INT(head_with(8, 0, 4), MM_EPROTO);
-    CHECK_INT(head_with(8, 3, 4), MM_ENOTSUP);
+    CHECK_INT(head_with(8, 3, 4), MM_OK);
+    CHECK_INT(head_with(8, 4, 4), MM_ENOTSUP);
     CHECK_INT(head_with(12, 1, 4), MM_EPROTO);
     CHECK_INT(head_with(32, 0, 8), MM_EPROTO);
     CHECK_INT(head_with(32, 1, 8), MM_OK);

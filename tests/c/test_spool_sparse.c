@@ -102,7 +102,7 @@ scanned(uint32_t version, const uint8_t *body, uint32_t size, uint16_t count)
     mmi_spool_head head = { .base_seq = FIRST, .version = version };
     mmi_spool_batch batch = { .type = MMI_SPOOL_SPARSE, .first_seq = FIRST, .count = count };
     CHECK_INT(mmi_spool_spare(&place, MMI_SPOOL_FILE_MIN, &spare), MM_OK);
-    CHECK_INT(mmi_spool_file_begin(&place, &f, spare, &head), MM_OK);
+    CHECK_INT(mmi_spool_file_begin(&place, &f, spare, 0, &head), MM_OK);
     CHECK_INT(mmi_spool_file_write(&place, &f, &batch, body, size, 0), MM_OK);
     int rc = mmi_spool_scan_at(&place, &f, &scan, MMI_SPOOL_FILE_HEAD);
     CHECK(rc != 1 || scan.next_seq == LAST + 1);
