@@ -24,6 +24,10 @@ from .seam import Appender, Opener, Replayer
 
 KILLED_SECONDS = 100
 """What filling a spool may take."""
+FULL_BYTES = 256 * 1024 * 1024
+"""Of a spool at its limit: as much as `raw-fdatasync-4m` goes round in."""
+FILLING_BYTES = 64 * 1024
+"""Of the messages that fill it before."""
 
 
 def path_of(task: Task) -> str:
@@ -62,6 +66,16 @@ class ManyAppender(EachAppender):
         if put != count:
             raise BenchError(f"{put:,} of {count:,} messages were put")
         return []
+
+
+class FullAppender(ManyAppender):
+    """Of a spool that is at its limit before the clock starts: its oldest messages go."""
+
+    def __init__(self, task: Task) -> None:
+        self._spool = meshmsg.Spool(path_of(task), max_bytes=FULL_BYTES, overflow="drop_oldest")
+        filling = bytes(FILLING_BYTES)
+        for _ in range(2):  # each file has been written to by then, and goes the second time
+            self._spool.append_many(repeat(filling, FULL_BYTES // FILLING_BYTES))
 
 
 class SpoolReplayer(Replayer):
@@ -172,6 +186,17 @@ class MeshSpool(Mesh):
     def opener(self, task: Task) -> Opener:
         """A spool."""
         return SpoolOpener(task)
+
+
+class MeshSpoolFull(MeshSpool):
+    """Many a call, into a spool that is at its limit: it goes round in the files that it has."""
+
+    name = "meshmsg-spool-full"
+    kinds: tuple[str, ...] = ("append",)
+
+    def appender(self, task: Task) -> Appender:
+        """A spool."""
+        return FullAppender(task)
 
 
 class MeshSpoolMany(MeshSpool):

@@ -15,14 +15,15 @@ from .mesh_batch import MeshBatch
 from .mesh_crowd import CrowdedCurve, CrowdedTls
 from .mesh_curve import MeshCurve, MeshCurveBatch
 from .mesh_sp import MeshSp, MeshSpBatch
-from .mesh_spool import MeshSpool, MeshSpoolMany
+from .mesh_spool import MeshSpool, MeshSpoolFull, MeshSpoolMany
 from .mesh_spooled import MeshSpooled, MeshSpooledOs
 from .mesh_tls import MeshTls, MeshTlsBatch
 from .seam import Peer
 from .zmq_python import Pyzmq, PyzmqAio, PyzmqBatch, PyzmqCurve
 
 RIVALS = (
-    *("pynng", "pynng-tls", "zenoh", "raw-python", "raw-fdatasync", "raw-fdatasync-4m"),
+    *("pynng", "pynng-tls", "zenoh", "raw-python", "raw-fdatasync"),
+    *("raw-fdatasync-4m", "raw-fdatasync-new"),
     *("libzmq-c", "nanomsg", "raw-c", "raw-c-64k", "raw-c-8k", "raw-c-each", "raw-c-spin"),
     *("openssl-c", "libsodium-c"),
     *("raw-c-epoll", "redis", "redis-stream", "redis-stream-batch"),
@@ -68,6 +69,7 @@ PEERS: dict[str, Peer] = {
         MeshAckedReceipt(),
         MeshSpool(),
         MeshSpoolMany(),
+        MeshSpoolFull(),
         MeshSpooled(),
         MeshSpooledOs(),
         MeshCurve(),

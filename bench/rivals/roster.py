@@ -14,7 +14,7 @@ from .programs import PROGRAMS
 from .rabbit_acked import RabbitAcked, RabbitAckedBatch, RabbitConfirmed, RabbitConfirmedBatch
 from .rabbit_broker import Rabbit
 from .rabbit_durable import RabbitDurable
-from .raw_disk import RawDisk, RawDiskLarge
+from .raw_disk import RawDisk, RawDiskLarge, RawDiskNew
 from .raw_python import RawPython
 from .redis_broker import Redis
 from .redis_durable import RedisAlways, RedisEverySecond
@@ -40,6 +40,7 @@ RIVALS: tuple[Peer, ...] = (
     RawPython(),
     RawDisk(),
     RawDiskLarge(),
+    RawDiskNew(),
     *PROGRAMS,
     REDIS,
     RedisStream(REDIS),

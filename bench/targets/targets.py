@@ -82,7 +82,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "rate tcp": ("meshmsg", "pyzmq"),
     "credits tcp": ("meshmsg-acked",),
     "unacked tcp": ("meshmsg-acked",),
-    "append disk": ("meshmsg-spool", "meshmsg-spool-many", "raw-fdatasync", "raw-fdatasync-4m"),
+    "append disk": (
+        *("meshmsg-spool", "meshmsg-spool-many", "meshmsg-spool-full"),
+        *("raw-fdatasync", "raw-fdatasync-4m", "raw-fdatasync-new"),
+    ),
     "replay disk": ("meshmsg-spool", "meshmsg-spool-many"),
     "opening disk": ("meshmsg-spool",),
     "source spark": (
@@ -196,7 +199,10 @@ def spools() -> list[Target]:
     return [
         *lone,
         Target("P16", "append disk", "messages_per_s", many, "", 200_000, at=200),
-        Target("P16", "append disk", "mb_per_s", many, "raw-fdatasync-4m", 0.6, at=1024),
+        *(
+            Target("P16", "append disk", "mb_per_s", peer, f"raw-fdatasync-{room}", 0.6, at=1024)
+            for peer, room in ((many, "new"), ("meshmsg-spool-full", "4m"))
+        ),
         *(t for r in rivals for t in least("P16", "spooled tcp", "meshmsg-spooled", r, {1024: 2})),
         *least("P16", "spooled tcp", "meshmsg-spooled-os", "meshmsg-batch", {1024: 0.6}),
         Target("P16", "replay disk", "mb_per_s", many, "", 1000, at=1024),

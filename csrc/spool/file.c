@@ -165,7 +165,8 @@ mmi_spool_spare(const mmi_spool_place *p, uint64_t size, int *file)
     return rc;
 }
 
-/* Its name goes first, and for good: a crash must not give the old name to what is written over it. */
+/* Its name goes first, and for good: a crash must not give the old name to what is written over
+ * it. */
 int
 mmi_spool_again(const mmi_spool_place *p, const char *name, uint64_t was, uint64_t size, int *file)
 {

@@ -20,7 +20,8 @@ mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most)
 
 /* Of a whole file that goes, the room becomes the spare: to write where something was written takes
  * the disk half as long, and new room of the system's cache is spared.  Not before there is a
- * reserve, whose room comes first, and not where others may see the folder later than this machine. */
+ * reserve, whose room comes first, and not where others may see the folder later than this
+ * machine. */
 static bool
 trim_keeps(const mmi_spool *s, uint32_t file)
 {

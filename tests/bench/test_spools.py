@@ -27,7 +27,10 @@ from meshmsg.bench.peers.seam import Replayer
 from meshmsg.bench.rivals.raw_disk import batch_of
 from tests.support.benched import bench, measured
 
-ALONE = "meshmsg-spool,meshmsg-spool-many,raw-fdatasync,raw-fdatasync-4m"
+ALONE = (
+    "meshmsg-spool,meshmsg-spool-many,meshmsg-spool-full,"
+    "raw-fdatasync,raw-fdatasync-4m,raw-fdatasync-new"
+)
 SPOOLED = "meshmsg-spooled,meshmsg-spooled-os"
 
 
@@ -51,7 +54,7 @@ def test_what_is_put_one_by_one_is_timed_each_and_many_are_not() -> None:
     found = measured("append", "--size", "10", "--count", "30", "--peer", ALONE)
     assert [(row["kind"], row["transport"], row["count"]) for row in found] == [
         ("append", "disk", 30)
-    ] * 4
+    ] * len(ALONE.split(","))
     for row in found:
         one_by_one = row["peer"] in ("meshmsg-spool", "raw-fdatasync")
         assert ("p50_us" in row["figures"]) is one_by_one
@@ -67,7 +70,8 @@ def test_a_warm_up_tells_how_many_take_the_time_wanted(monkeypatch: pytest.Monke
     def gathered(peer: Any, transport: str, tasks: list[Task]) -> Gathered:
         (task,) = tasks
         asked.append(task.count)
-        rate, times = (1e6, []) if peer.name.endswith("many") else (1e4, [(100_000, task.count)])
+        many = peer.name.endswith(("many", "full"))
+        rate, times = (1e6, []) if many else (1e4, [(100_000, task.count)])
         said = {"count": task.count, "seconds": task.count / rate, "latency_ns": times}
         return Gathered([said], [{"cpu_s": 0.0, "rss_mb": 1.0}])
 
@@ -76,6 +80,7 @@ def test_a_warm_up_tells_how_many_take_the_time_wanted(monkeypatch: pytest.Monke
     for name, counts in (
         ("meshmsg-spool", [300, 5000, 5000]),
         ("meshmsg-spool-many", [300, 500_000, 500_000, 500_000]),
+        ("meshmsg-spool-full", [300, 500_000, 500_000, 500_000]),
     ):
         asked.clear()
         case = append_case(PEERS[name], 200, chosen)

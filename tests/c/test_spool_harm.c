@@ -149,7 +149,8 @@ fill_files(spool_rig *r, uint32_t files)
     }
 }
 
-/* Likewise, but the last file has the room of one that went, a part of which it has written over. */
+/* Likewise, but the last file has the room of one that went, a part of which it has written
+ * over. */
 static snapshot
 filled_again(spool_rig *r)
 {
