@@ -54,9 +54,9 @@ typedef struct mmi_spool_file {
 /* A file with room for so many octets (0: none), under the spare's name, whatever was there; not durable.
  * MM_ENOSPC. */
 int mmi_spool_spare(const mmi_spool_place *place, uint64_t size, int *file);
-/* The file of that name, of so many octets, is one without a head, with room for `size`, under the spare's name: what it
- * has is written over.  Whoever has it open finds its name gone before anything else.  On an error it went, or has its
- * name still; the spare that was there is there. */
+/* The file of that name, of so many octets, is one without a head, with room for `size`, under the spare's name: what
+ * it has is written over.  Whoever has it open finds its name gone before anything else.  On an error it went, or has
+ * its name still; the spare that was there is there. */
 int mmi_spool_again(const mmi_spool_place *place, const char *name, uint64_t was, uint64_t size, int *file);
 /* All of the pieces, which are the caller's to change.  MM_ENOSPC, MM_EIO: some of it may be there. */
 int mmi_spool_write_all(const mmi_files *files, int file, uint64_t at, mmi_iov *pieces, int n) MMI_WARN_UNUSED;
