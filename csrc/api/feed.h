@@ -65,6 +65,8 @@ struct mm_feed {
 /* The same for a group at a PUB; one whose cursor is not there begins with that number.  As mm_feed_open. */
 int mmi_feed_open_group(mm_handle socket, mmi_spool_shared *shared, const char *name, uint64_t from,
                         mm_feed **feed) MMI_WARN_UNUSED;
+/* api/feed.c.  The thread is to end, also where it waits for room. */
+void mmi_feed_interrupt(mm_feed *f);
 /* api/feed_run.c: the thread. */
 void mmi_feed_run(void *arg);
 /* api/feed_heap.c.  add: there is room.  MM_ENOMEM. */
@@ -81,7 +83,8 @@ void mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last);
  * the reader is at `first`.  The engine's lock is held. */
 void mmi_feed_lost(mm_feed *f, mmi_socket *s, mmi_drop_why why, uint64_t first, uint64_t last);
 void mmi_feed_missed(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t end);
-/* All that was removed and is not done is told.  closes: its socket is about to be closed, and hears of no more. */
+/* All that was removed and is not done is told; what is removed later is told by the next life.  closes: its socket is
+ * about to be closed, and hears of no more. */
 void mmi_feed_settle(mm_feed *f, bool closes);
 /* Those are done, though nobody acknowledged them.  The engine's lock is held. */
 void mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last);

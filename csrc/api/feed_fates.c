@@ -166,6 +166,7 @@ void
 mmi_feed_settle(mm_feed *f, bool closes)
 {
     mmi_socket *s;
+    mmi_spool_shared_cursor_leave(f->shared, f->cursor);
     if (mmi_api_enter(f->socket, &s) == MM_OK) {
         feed_tell_removed(f, s);
         s->host.back->receipts.source.settled = closes;
@@ -176,6 +177,7 @@ mmi_feed_settle(mm_feed *f, bool closes)
 void
 mm_feed_settle(mm_feed *f)
 {
+    mmi_feed_interrupt(f); /* it reads no more */
     mmi_feed_settle(f, true);
 }
 
