@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import meshmsg as mm
@@ -64,27 +66,34 @@ def with_spool(folder: str, level: Any) -> None:
                 tried(lambda: spool.flush(timeout=WAIT_S))
 
 
-def work(push: mm.Push, pull: mm.Pull) -> None:
-    """Send and receive in turn; one behind the other is not done."""
-    for number in range(1, COUNT + 1):
-        push.send(body(number), timeout=WAIT_S)
-        say("k", number)
-        if number > 1:
-            message: Any = pull.recv(timeout=WAIT_S)
+def work(pull: mm.Pull) -> None:
+    """Do what comes, until it is closed."""
+    with suppress(mm.ClosedError):
+        for message in pull:
+            assert message.seq is not None
             say("d", message.seq[1])
             message.ack()
 
 
+def send(push: mm.Push) -> None:
+    """Send messages, each once the one before it is done."""
+    for number in range(1, COUNT + 1):
+        receipt = push.send(body(number), confirm=True, timeout=WAIT_S)
+        say("k", number)
+        receipt.wait(timeout=WAIT_S)
+
+
 def with_push(folder: str, level: Any) -> None:
-    """A Push with it, and a worker of it here."""
-    with (
-        mm.Spool(folder, segment_bytes=SEGMENT, durability=level) as spool,
-        mm.Push(bind=UP, spool=spool) as push,
-        mm.Pull(connect=push.endpoint, ack="manual") as pull,
-    ):
-        if not tried(lambda: work(push, pull)):
-            tried(lambda: push.send(body(spool.info().last_seq + 1), timeout=WAIT_S))
-            tried(lambda: push.drain(timeout=WAIT_S))
+    """A Push with it, and a worker of it here; once it failed nothing waits for it."""
+    with mm.Spool(folder, segment_bytes=SEGMENT, durability=level) as spool:
+        with mm.Push(bind=UP, spool=spool) as push:
+            with mm.Pull(connect=push.endpoint, ack="manual") as pull:
+                worker = threading.Thread(target=work, args=[pull])
+                worker.start()
+                if not tried(lambda: send(push)):
+                    tried(lambda: push.send(body(spool.info().last_seq + 1), timeout=WAIT_S))
+                    tried(lambda: push.drain(timeout=WAIT_S))
+            worker.join()
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Row F16 of the table of faults (matrix.py) on real files: the n-th call of the system that fails,
 in a process that keeps messages in a spool, for one n after another.
 
-Six of each kind here; MESHMSG_CRASH_ROUNDS says how many. Not here: the same on the simulated disk
+Three of each kind here; MESHMSG_CRASH_ROUNDS says how many. Not here: the same on the simulated disk
 (tests/c/test_spool_crash.c), disks that are full (test_faults_disk.py).
 """
 
@@ -27,7 +27,7 @@ from tests.support.spooled import SEGMENT, body
 
 CC = os.environ.get("CC") or shutil.which("cc") or ""
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC", "-shared"]
-EACH = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "6"))
+EACH = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "3"))
 """Numbers of a call that are tried, of each kind: from the first to the last that there is."""
 SYNCS = ("fdatasync", "fsync")
 WORDS = ("the disk", "failed", "full")
@@ -145,13 +145,27 @@ class Disk:
 
 def received(spool: mm.Spool) -> Iterator[int]:
     """The numbers of what it still sends."""
-    with mm.Push(bind=UP, spool=spool) as push, mm.Pull(connect=push.endpoint) as pull:
+    with (
+        mm.Push(bind=UP, spool=spool) as push,
+        mm.Pull(connect=push.endpoint, ack="manual") as pull,
+    ):
+        push.wait_for_peers(timeout=WAIT_S)
         push.finish()
         for message in pull:
             assert message.seq is not None
-            number = message.seq[1]
-            assert message == body(number)
-            yield number
+            assert message == body(message.seq[1])
+            assert message.ack()
+            yield message.seq[1]
+
+
+def harmless(call: list[str]) -> bool:
+    """Whether it may fail and nobody is told.
+
+    A write goes on where it stopped. Room is taken ahead, so another attempt is made in time. LOCK
+    has words for others. What a Push is done with and cannot save as it closes comes again.
+    """
+    name, _, file, how = call
+    return how == "short" or name == "fallocate" or file in ("LOCK", "push")
 
 
 @pytest.mark.parametrize("level", ["disk", "os"])
@@ -183,6 +197,7 @@ def test_f16_whichever_call_fails_what_was_kept_is_there(
         at = seen.failed()
         if at is not None:
             met += 1
+            assert seen.errors or harmless(seen.calls[at]), (nth, seen.calls[at])
             behind = [(name, file) for name, file, _, _ in seen.calls[at + 1 :]]
             if call in SYNCS:
                 assert not {(sync, seen.calls[at][1]) for sync in SYNCS} & set(behind), nth
