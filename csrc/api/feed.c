@@ -210,8 +210,8 @@ mmi_feed_open_group(mm_handle socket, mmi_spool_shared *shared, const char *name
 }
 
 /* Who waits for room is to look whether it is to stop. */
-void
-mmi_feed_interrupt(mm_feed *f)
+static void
+feed_interrupt(mm_feed *f)
 {
     pthread_mutex_lock(&f->lock);
     f->stop = true;
@@ -221,9 +221,16 @@ mmi_feed_interrupt(mm_feed *f)
 }
 
 void
+mm_feed_settle(mm_feed *f)
+{
+    feed_interrupt(f); /* it reads no more */
+    mmi_feed_settle(f, true);
+}
+
+void
 mm_feed_close(mm_feed *f)
 {
-    mmi_feed_interrupt(f);
+    feed_interrupt(f);
     if (f->thread != NULL) {
         mmi_thread_join(f->thread);
     }

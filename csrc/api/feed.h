@@ -65,8 +65,6 @@ struct mm_feed {
 /* The same for a group at a PUB; one whose cursor is not there begins with that number.  As mm_feed_open. */
 int mmi_feed_open_group(mm_handle socket, mmi_spool_shared *shared, const char *name, uint64_t from,
                         mm_feed **feed) MMI_WARN_UNUSED;
-/* api/feed.c.  The thread is to end, also where it waits for room. */
-void mmi_feed_interrupt(mm_feed *f);
 /* api/feed_run.c: the thread. */
 void mmi_feed_run(void *arg);
 /* api/feed_heap.c.  add: there is room.  MM_ENOMEM. */

@@ -174,13 +174,6 @@ mmi_feed_settle(mm_feed *f, bool closes)
     }
 }
 
-void
-mm_feed_settle(mm_feed *f)
-{
-    mmi_feed_interrupt(f); /* it reads no more */
-    mmi_feed_settle(f, true);
-}
-
 /* What became of one that is done.  What was never read was removed before. */
 static int
 feed_outcome(const mm_feed *f, uint64_t seq, uint64_t taken)

@@ -1,7 +1,7 @@
 """Processes that keep messages in a spool are killed by SIGKILL: what they said is kept is there.
 
-Thirty rounds here; `make crash` has 200 of each. Not here: crashes of the machine, which a simulated
-disk has (tests/c/test_spool_crash.c).
+Thirty rounds here; `make crash` has 200 of each. Not here: crashes of the machine, which a
+simulated disk has (tests/c/test_spool_crash.c).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Row F16 of the table of faults (matrix.py) on real files: the n-th call of the system that fails,
 in a process that keeps messages in a spool, for one n after another.
 
-Three of each kind here; MESHMSG_CRASH_ROUNDS says how many. Not here: the same on the simulated disk
-(tests/c/test_spool_crash.c), disks that are full (test_faults_disk.py).
+Three of each kind here; MESHMSG_CRASH_ROUNDS says how many. Not here: the same on the simulated
+disk (tests/c/test_spool_crash.c), disks that are full (test_faults_disk.py).
 """
 
 from __future__ import annotations

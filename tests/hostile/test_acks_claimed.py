@@ -1,5 +1,5 @@
-"""Peers of a Push that claim at random what they did: whatever it is, no more is done than they were
-sent, and who is beside them has no part in it.
+"""Peers of a Push that claim at random what they did: whatever it is, no more is done than they
+were sent, and who is beside them has no part in it.
 
 Not here: which claims end a connection (test_hostile_acks.py).
 """
