@@ -40,5 +40,5 @@ def test_one_that_drops_nothing_is_not_slow(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_others_than_meshmsg_are_not_asked() -> None:
     """They have no part in the promise."""
-    (row,) = record("slow", "--peer", "pyzmq", *SHORT)["rows"]
-    assert row["missing"]
+    _, row = record("slow", "--peer", "meshmsg,pyzmq", *SHORT)["rows"]
+    assert row["missing"] == "has no slow"
