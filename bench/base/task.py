@@ -17,8 +17,8 @@ class Task:
     """One end's part."""
 
     kind: str
-    """thr, lat, rate, fanout, connections, survey, credits, unacked, append, replay, opening or
-    source."""
+    """thr, lat, rate, fanout, connections, survey, credits, unacked, slow, append, replay, opening
+    or source."""
     peer: str
     receives: bool
     """Whether this end binds and receives (or answers); the other connects and sends (or asks)."""

@@ -128,7 +128,7 @@ class Mesh(Peer):
     offers = True
     kinds: tuple[str, ...] = (
         *("thr", "lat", "rate", "fanout", "connections", "survey"),
-        *("credits", "mesh"),
+        *("credits", "mesh", "slow"),
     )
 
     def version(self) -> str:

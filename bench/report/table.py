@@ -161,6 +161,15 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("left_per_s", "msg/s, left"),
         Column("left_p50_us", "p50 us, left", 1),
     ),
+    "slow": (
+        Column("p50_ratio", "p50, beside / alone", 3, range=True),
+        Column("p99_ratio", "p99, beside / alone", 3, range=True),
+        Column("alone_p50_us", "p50 us, alone", 1),
+        Column("alone_p99_us", "p99 us, alone", 1, range=True),
+        Column("beside_p99_us", "p99 us, beside", 1, range=True),
+        Column("dropped", "dropped of the slow"),
+        Column("beside_lost", "of the others"),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -189,6 +198,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "opening": ("open_ms", "cold_ms"),
     "mesh": ("join_ms", "crash_ms"),
     "beside": (),
+    "slow": (),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

@@ -17,6 +17,7 @@ from ..base.need import BenchError
 from ..commands.args import add_output, positive, some_words, whole
 from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
+from ..commands.slow import OTHERS, RATE, SIZE, slow_case, slow_load
 from ..commands.sources import COUNT, TRIGGER_ROWS, source_case, trigger_case
 from ..commands.speed import throughput_case, trips_case
 from ..commands.spools import (
@@ -82,6 +83,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "rate tcp": ("meshmsg", "pyzmq"),
     "credits tcp": ("meshmsg-acked",),
     "unacked tcp": ("meshmsg-acked",),
+    "slow tcp": ("meshmsg",),
     "append disk": (
         *("meshmsg-spool", "meshmsg-spool-many", "meshmsg-spool-full"),
         *("raw-fdatasync", "raw-fdatasync-4m", "raw-fdatasync-new"),
@@ -238,6 +240,12 @@ def sparked() -> list[Target]:
     ]
 
 
+def slows() -> list[Target]:
+    """P18: what a slow subscriber costs the others (F23 of docs/faults.md)."""
+    load = slow_load(RATE, SIZE, OTHERS)
+    return [Target("P18", "slow tcp", "p99_ratio", "meshmsg", "", 2, low=True, at=load)]
+
+
 def fixed_rates() -> list[Target]:
     """P10."""
     return [
@@ -278,6 +286,7 @@ TARGETS: tuple[Target, ...] = (
     *acked(),
     *spools(),
     *sparked(),
+    *slows(),
 )
 
 
@@ -385,6 +394,8 @@ def cases_at(
         return [credits_case(peer, transport, WORKERS, PREFETCH, chosen) for peer in peers]
     if kind == "unacked":
         return [unacked_case(peer, transport, PILES[str(at)], chosen.seed) for peer in peers]
+    if kind == "slow":
+        return [slow_case(peer, SIZE, chosen.seconds) for peer in peers]
     if kind == "append":
         return [append_case(peer, size, chosen) for peer in peers]
     if kind == "spooled":

@@ -221,6 +221,13 @@ feed_interrupt(mm_feed *f)
 }
 
 void
+mm_feed_settle(mm_feed *f)
+{
+    feed_interrupt(f); /* it reads no more */
+    mmi_feed_settle(f, true);
+}
+
+void
 mm_feed_close(mm_feed *f)
 {
     feed_interrupt(f);

@@ -81,7 +81,8 @@ void mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last);
  * the reader is at `first`.  The engine's lock is held. */
 void mmi_feed_lost(mm_feed *f, mmi_socket *s, mmi_drop_why why, uint64_t first, uint64_t last);
 void mmi_feed_missed(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t end);
-/* All that was removed and is not done is told.  closes: its socket is about to be closed, and hears of no more. */
+/* All that was removed and is not done is told; what is removed later is told by the next life.  closes: its socket is
+ * about to be closed, and hears of no more. */
 void mmi_feed_settle(mm_feed *f, bool closes);
 /* Those are done, though nobody acknowledged them.  The engine's lock is held. */
 void mmi_feed_bury(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t last);

@@ -166,17 +166,12 @@ void
 mmi_feed_settle(mm_feed *f, bool closes)
 {
     mmi_socket *s;
+    mmi_spool_shared_cursor_leave(f->shared, f->cursor);
     if (mmi_api_enter(f->socket, &s) == MM_OK) {
         feed_tell_removed(f, s);
         s->host.back->receipts.source.settled = closes;
         (void)mmi_api_leave(s, MM_OK);
     }
-}
-
-void
-mm_feed_settle(mm_feed *f)
-{
-    mmi_feed_settle(f, true);
 }
 
 /* What became of one that is done.  What was never read was removed before. */

@@ -449,7 +449,9 @@ run_rest(mm_feed *f, uint64_t wakes, int rc)
     bool reads = rc == 0 && f->counts.failed == MM_OK;
     pthread_mutex_unlock(&f->lock);
     uint64_t seq = reads ? f->reader.next_seq - 1 : UINT64_MAX;
-    (void)mmi_spool_shared_watch(f->shared, seq, wakes, &wait);
+    if (mmi_spool_shared_watch(f->shared, seq, wakes, &wait) == MM_EIO) {
+        run_fails(f, MM_EIO, seq + 1, seq + 1); /* what was put behind it is not durable */
+    }
 }
 
 void

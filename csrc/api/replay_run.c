@@ -224,7 +224,9 @@ mmi_replay_run(void *arg)
         uint64_t now = mmi_thread_now_ns();
         mmi_spool_wait wait = { .deadline_ns = retry ? now + REPLAY_RETRY_NS : UINT64_MAX };
         uint64_t above = rc == 0 && r->counts.failed == 0 ? r->reader.next_seq - 1 : UINT64_MAX;
-        (void)mmi_spool_shared_watch(r->shared, above, wakes, &wait);
+        if (mmi_spool_shared_watch(r->shared, above, wakes, &wait) == MM_EIO) {
+            run_fails(r, MM_EIO, above + 1, above + 1); /* what was put is not durable */
+        }
     }
     run_end(r);
 }

@@ -128,7 +128,7 @@ typedef struct mm_event {
     uint32_t kind;                                /* mm_event_kind                                     */
     int32_t reason;                               /* mm_reason                                         */
     int64_t retry_ns;                             /* until the next attempt; -1: none, or not known    */
-    char endpoint[256], address[128], detail[128];  /* endpoint: ours; address: the peer's           */
+    char endpoint[256], address[128], detail[192];  /* endpoint: ours; address: the peer's           */
     char user_id[256];                            /* of the peer, as in mm_peer                         */
 } mm_event;
 

@@ -214,7 +214,7 @@ mmi_cursor_trimmed(mmi_cursor *c, uint64_t first_seq)
 {
     uint64_t end = first_seq - 1, from = c->floor + 1;
     from = c->taken > from ? c->taken : from;
-    if (end < from) {
+    if (c->left || end < from) {
         return 0;
     }
     uint64_t missed = end - from + 1 - mmi_cursor_count(c, from, end);

@@ -299,7 +299,8 @@ mmi_spool_shared_watch(mmi_spool_shared *h, uint64_t seq, uint64_t wakes,
     int rc = MM_OK;
     pthread_mutex_lock(&h->lock);
     while (rc == MM_OK && mmi_spool_visible(&h->spool) <= seq) {
-        rc = h->wakes != wakes ? MM_EAGAIN : shared_sleep(h, wait, slice_end);
+        bool never = h->spool.failed && seq != UINT64_MAX;
+        rc = never ? MM_EIO : h->wakes != wakes ? MM_EAGAIN : shared_sleep(h, wait, slice_end);
     }
     pthread_mutex_unlock(&h->lock);
     return rc;

@@ -146,7 +146,7 @@ bool mmi_spool_shared_lead(mmi_spool_shared *h, bool syncs);
 uint32_t mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool leased);
 void mmi_spool_shared_locate(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out);
 /* The same for a thread that has more to look at: also until somebody wakes it, since there were so many wakes
- * (MM_EAGAIN). */
+ * (MM_EAGAIN).  MM_EIO: the disk failed, and that number never comes; UINT64_MAX is none. */
 int mmi_spool_shared_watch(mmi_spool_shared *h, uint64_t seq, uint64_t wakes, const mmi_spool_wait *wait);
 uint64_t mmi_spool_shared_wakes(mmi_spool_shared *h);
 void mmi_spool_shared_wake(mmi_spool_shared *h);

@@ -91,6 +91,14 @@ cursors_settle(mmi_spool_shared *h, mmi_spool_cursor *c)
     cursors_tell(h);
 }
 
+/* Who has it from now on is told of what was removed since another one left it. */
+static void
+cursors_return(mmi_spool_shared *h, mmi_spool_cursor *c)
+{
+    c->cursor.left = false;
+    (void)mmi_cursor_trimmed(&c->cursor, mmi_spool_first(&h->spool));
+}
+
 /* Without the lock: it is opened, and begins there if it is new. */
 static int
 cursor_begin(mmi_spool_shared *h, mmi_spool_cursor *c, bool create, uint64_t start,
@@ -127,6 +135,7 @@ cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
     mmi_spool_cursor *c = cursors_still(h, name);
     if (c != NULL) {
         c->users++;
+        cursors_return(h, c);
         *out = c;
         return MM_OK;
     }
@@ -222,6 +231,9 @@ mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c)
     c->users--;
     c->moving = c->users == 0;
     bool last = c->moving;
+    if (!last) {
+        cursors_return(h, c);
+    }
     pthread_mutex_unlock(&h->lock);
     if (!last) {
         return MM_OK;

@@ -56,6 +56,9 @@ uint64_t mmi_spool_shared_cursor_next(mmi_spool_shared *h, mmi_spool_cursor *c, 
  * and so is not taken. */
 size_t mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, const uint64_t *seqs, size_t count,
                                     bool *done) MMI_WARN_UNUSED;
+/* That user is about to go, and tells of nothing more: what is removed from now on is not done, until somebody opens
+ * the cursor again, who is told of it. */
+void mmi_spool_shared_cursor_leave(mmi_spool_shared *h, mmi_spool_cursor *c);
 void mmi_spool_shared_cursor_untake(mmi_spool_shared *h, mmi_spool_cursor *c);   /* that user is gone */
 /* Where that user goes on that has come to `from`. */
 typedef struct mmi_spool_passed {

@@ -43,6 +43,14 @@ mmi_spool_shared_cursor_take(mmi_spool_shared *h, mmi_spool_cursor *c, const uin
 }
 
 void
+mmi_spool_shared_cursor_leave(mmi_spool_shared *h, mmi_spool_cursor *c)
+{
+    pthread_mutex_lock(&h->lock);
+    c->cursor.left = true;
+    pthread_mutex_unlock(&h->lock);
+}
+
+void
 mmi_spool_shared_cursor_untake(mmi_spool_shared *h, mmi_spool_cursor *c)
 {
     pthread_mutex_lock(&h->lock);

@@ -162,6 +162,7 @@ def test_the_promises_are_those_of_the_table() -> None:
         "P15",
         "P16",
         "P17",
+        "P18",
     ]
 
 

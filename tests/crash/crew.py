@@ -19,6 +19,8 @@ from tests.support.programs import running
 
 UP = "tcp://127.0.0.1:0"
 ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
+PLAIN_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "30"))
+"""Of those whose programs are forks, and take little."""
 SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
 BURST_MAX = 40
 AFTER_MAX = 30

@@ -1,7 +1,7 @@
 """Processes that mark messages of a spool are killed by SIGKILL: what was said to be saved is,
 nothing is done that was not, and what goes by itself was done.
 
-A few rounds here; `make crash` has 200. Not here: crashes of the machine, which a simulated disk
+Thirty rounds here; `make crash` has 200. Not here: crashes of the machine, which a simulated disk
 has (tests/c/test_cursor_crash.c).
 """
 
@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import meshmsg as mm
-from tests.crash.crew import ROUNDS, SEED
+from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.support.forks import Forks
 from tests.support.pairs import WAIT_S
-from tests.support.programs import lines_of, running
+from tests.support.programs import lines_of
 from tests.support.spooled import small
 
 LINES_MAX = 400
 
 
-def run_until_killed(path: Path, seed: str, lines: int) -> tuple[set[int], int]:
+def run_until_killed(forks: Forks, path: Path, seed: str, lines: int) -> tuple[set[int], int]:
     """Return which messages it had begun to mark, and up to where it said that all is saved."""
-    command = [sys.executable, "-m", "tests.crash.marker", str(path), seed]
     begun, last = set(), 0
-    with running(command, stdout=subprocess.PIPE) as process:
+    with forks.running("tests.crash.marker", path, seed, said=True) as process:
         for number, line in enumerate(lines_of(process)):
             if number == lines:
                 process.send_signal(signal.SIGKILL)
@@ -40,12 +38,12 @@ def run_until_killed(path: Path, seed: str, lines: int) -> tuple[set[int], int]:
     return begun, last
 
 
-def test_what_is_done_after_a_kill_was_done_before(tmp_path: Path) -> None:
+def test_what_is_done_after_a_kill_was_done_before(forks: Forks, tmp_path: Path) -> None:
     """And no less than was said to be saved; all else is read again."""
     dice = random.Random(f"{SEED} cursors")
     path, begun, last = tmp_path / "s", set[int](), 0
-    for _ in range(ROUNDS):
-        more, saved = run_until_killed(path, str(dice.random()), dice.randrange(LINES_MAX))
+    for _ in range(PLAIN_ROUNDS):
+        more, saved = run_until_killed(forks, path, str(dice.random()), dice.randrange(LINES_MAX))
         begun |= more
         last = max(last, saved)
         with small(path) as spool, spool.cursor("work") as cursor:

@@ -1,7 +1,7 @@
 """Producers with a spool that are killed by SIGKILL, again and again: what they sent arrives, and
 takes effect once.
 
-A few rounds here; `make crash` has 200 of each. Not here: what a spool keeps when its process is
+Thirty rounds here; `make crash` has 200 of each. Not here: what a spool keeps when its process is
 killed (test_spool_kill.py), workers that die alone (test_effects.py).
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -19,9 +17,10 @@ import pytest
 
 import meshmsg as mm
 from tests.crash.booker import connect
-from tests.crash.crew import ROUNDS, SEED
-from tests.support.pairs import WAIT_S, of_its_own
-from tests.support.programs import lines_of, running
+from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.support.forks import Forked, Forks
+from tests.support.pairs import WAIT_S, of_its_own, wait_until
+from tests.support.programs import lines_of
 from tests.support.windows import make_effects
 
 LIMIT = 100_000
@@ -33,8 +32,8 @@ LINES_MAX = 20
 class Scene:
     """A spool that producers use one after another, workers, and the database of those."""
 
-    def __init__(self, stack: ExitStack, folder: Path, limit: int = LIMIT) -> None:
-        self._stack, self._limit = stack, limit
+    def __init__(self, stack: ExitStack, forks: Forks, folder: Path, limit: int = LIMIT) -> None:
+        self._stack, self._forks, self._limit = stack, forks, limit
         self._spool, self.database = str(folder / "spool"), str(folder / "file")
         self._repeats = folder / "repeats"
         self._endpoint = of_its_own(f"tcp://127.0.0.1:{_port()}")
@@ -42,9 +41,9 @@ class Scene:
             make_effects(connection)
         self.sent = 0
         """Numbers whose send returned, that somebody was told of."""
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Forked] = []
 
-    def worker(self) -> subprocess.Popen[bytes]:
+    def worker(self) -> Forked:
         """Start one; at the end of the test it is gone."""
         arguments = (self._endpoint, self.database, self._limit, "never", 0, self._repeats)
         process = self._start("booker", *arguments)
@@ -57,16 +56,26 @@ class Scene:
         If there are workers, it is done with one of its messages at least by then.
         """
         there = sum(worker.poll() is None for worker in self.workers)
-        done = len(self.order())
+        done = self.done()
         arguments = (self._spool, level, how, self._endpoint, there)
-        process = self._start("producer", *arguments, stdout=subprocess.PIPE)
+        process = self._start("producer", *arguments, said=True)
         for number, line in enumerate(lines_of(process)):
-            if number >= lines and (not there or len(self.order()) > done):
+            if number >= lines and (not there or self.done() > done):
                 process.send_signal(signal.SIGKILL)
             if line.endswith(b"\n"):  # what was on its way as it died counts, too
                 assert int(line) >= self.sent
                 self.sent = int(line)
         assert process.wait(WAIT_S) == -signal.SIGKILL
+
+    def produce_for_ever(self, level: str) -> Forked:
+        """Have a producer send as workers are done, and say nothing."""
+        return self._start("producer", self._spool, level, "receipts", self._endpoint, 0)
+
+    def done(self) -> int:
+        """How many effects there are."""
+        with closing(connect(self.database)) as connection:
+            rows = connection.cursor().execute("SELECT count(*) FROM effects")
+            return int(rows.fetchone()[0])
 
     def booked(self) -> Counter[int]:
         """How often each number took effect, once all of the spool is done."""
@@ -93,11 +102,9 @@ class Scene:
             rows = connection.cursor().execute("SELECT number FROM effects ORDER BY rowid")
             return [row[0] for row in rows.fetchall()]
 
-    def _start(
-        self, module: str, *arguments: object, stdout: int | None = None
-    ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"tests.crash.{module}", *map(str, arguments)]
-        return self._stack.enter_context(running(command, stdout=stdout))
+    def _start(self, module: str, *arguments: object, said: bool = False) -> Forked:
+        one = self._forks.running(f"tests.crash.{module}", *arguments, said=said)
+        return self._stack.enter_context(one)
 
 
 def _port() -> int:
@@ -108,13 +115,15 @@ def _port() -> int:
 
 @pytest.mark.parametrize("how", ["one", "many", "receipts"])
 @pytest.mark.parametrize("level", ["os", "disk"])
-def test_a_producer_that_is_killed_loses_nothing(tmp_path: Path, level: str, how: str) -> None:
+def test_a_producer_that_is_killed_loses_nothing(
+    forks: Forks, tmp_path: Path, level: str, how: str
+) -> None:
     """Whatever it was about: each number whose send returned takes effect, once."""
     dice = random.Random(f"{SEED} {level} {how}")
     with ExitStack() as stack:
-        scene = Scene(stack, tmp_path)
+        scene = Scene(stack, forks, tmp_path)
         scene.worker()
-        for _ in range(ROUNDS):
+        for _ in range(PLAIN_ROUNDS):
             scene.produce(level, how, dice.randrange(LINES_MAX))
         assert set(scene.booked().values()) == {1}
         if how == "many":  # of those it had sent so many that some were done, and it did not know
@@ -122,12 +131,29 @@ def test_a_producer_that_is_killed_loses_nothing(tmp_path: Path, level: str, how
 
 
 @pytest.mark.parametrize("level", ["os", "disk"])
-def test_producer_and_worker_are_killed_in_pairs(tmp_path: Path, level: str) -> None:
+def test_a_worker_that_is_killed_loses_nothing(forks: Forks, tmp_path: Path, level: str) -> None:
+    """While its producer lives: another worker does what it had."""
+    with ExitStack() as stack:
+        scene = Scene(stack, forks, tmp_path)
+        producer = scene.produce_for_ever(level)
+        for _ in range(PLAIN_ROUNDS):
+            done, worker = scene.done(), scene.worker()
+            wait_until(lambda done=done: scene.done() > done)
+            worker.send_signal(signal.SIGKILL)
+            worker.wait(WAIT_S)
+        producer.send_signal(signal.SIGKILL)
+        producer.wait(WAIT_S)
+        scene.worker()
+        assert set(scene.booked().values()) == {1}
+
+
+@pytest.mark.parametrize("level", ["os", "disk"])
+def test_producer_and_worker_are_killed_in_pairs(forks: Forks, tmp_path: Path, level: str) -> None:
     """One behind the other, in any order; another worker goes on, or there is none for a while."""
     dice = random.Random(f"{SEED} {level} pairs")
     with ExitStack() as stack:
-        scene = Scene(stack, tmp_path)
-        for _ in range(ROUNDS):
+        scene = Scene(stack, forks, tmp_path)
+        for _ in range(PLAIN_ROUNDS):
             scene.worker()
             if dice.randrange(2):
                 scene.worker()
@@ -141,21 +167,21 @@ def test_producer_and_worker_are_killed_in_pairs(tmp_path: Path, level: str) -> 
         assert scene.repeats() > 0
 
 
-def test_without_a_window_they_would_do_things_twice(tmp_path: Path) -> None:
+def test_without_a_window_they_would_do_things_twice(forks: Forks, tmp_path: Path) -> None:
     """The same producers, the same kills: so the tests above do show something."""
     with ExitStack() as stack:
-        scene = Scene(stack, tmp_path, limit=0)
+        scene = Scene(stack, forks, tmp_path, limit=0)
         scene.worker()
-        for _ in range(ROUNDS):
+        for _ in range(PLAIN_ROUNDS):
             scene.produce("os", "many", LINES_MAX)
         booked = scene.booked()
         assert booked.total() > len(booked)
 
 
-def test_order_holds_while_nobody_dies(tmp_path: Path) -> None:
+def test_order_holds_while_nobody_dies(forks: Forks, tmp_path: Path) -> None:
     """One producer, one worker: what was put last is done last; each once."""
     with ExitStack() as stack:
-        scene = Scene(stack, tmp_path)
+        scene = Scene(stack, forks, tmp_path)
         scene.produce("os", "many", LINES_MAX)  # nobody took anything before it died
         scene.worker()
         booked = scene.booked()

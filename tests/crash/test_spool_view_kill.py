@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,8 @@ import pytest
 import meshmsg as mm
 from tests.crash.crew import ROUNDS, SEED
 from tests.crash.keeper import body_of
+from tests.support.forks import Forks
 from tests.support.pairs import WAIT_S
-from tests.support.programs import running
 from tests.support.spooled import small
 
 READS_MAX = 40
@@ -39,7 +37,7 @@ def follow(reader: mm.SpoolReader, last: int, reads: int) -> int:
 
 @pytest.mark.parametrize("count", [1, 40, 5_000])
 @pytest.mark.parametrize("level", ["os", "disk"])
-def test_what_a_view_showed_is_kept(tmp_path: Path, level: Any, count: int) -> None:
+def test_what_a_view_showed_is_kept(forks: Forks, tmp_path: Path, level: Any, count: int) -> None:
     """In each life, under its number; the view goes on over all of them."""
     dice = random.Random(f"{SEED} view {level} {count}")
     path, last = tmp_path / "s", 0
@@ -47,8 +45,7 @@ def test_what_a_view_showed_is_kept(tmp_path: Path, level: Any, count: int) -> N
         pass
     with mm.SpoolView(path) as view, view.reader() as reader:
         for _ in range(ROUNDS):
-            command = [sys.executable, "-m", "tests.crash.keeper", str(path), level, str(count)]
-            with running(command, stdout=subprocess.DEVNULL) as process:
+            with forks.running("tests.crash.keeper", path, level, count, said=False) as process:
                 last = follow(reader, last, 1 + dice.randrange(READS_MAX))
                 process.send_signal(signal.SIGKILL)
                 assert process.wait(WAIT_S) == -signal.SIGKILL

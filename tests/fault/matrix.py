@@ -146,7 +146,8 @@ ROWS: dict[str, Row] = {
     "F16": _of(
         "a write or a sync fails",
         "`SpoolFailedError`, and nothing more is kept; opened again it has all that was durable",
-        """c/test_spool_crash.c::test_the_nth_call_that_fails_ends_it
+        """fault/test_faults_calls.py::test_f16_whichever_call_fails_what_was_kept_is_there
+        c/test_spool_crash.c::test_the_nth_call_that_fails_ends_it
         ::test_a_disk_that_fails_now_and_then_loses_nothing_that_was_durable
         c/test_disk_faults.c::test_after_a_failed_sync_the_next_says_ok_and_it_may_all_be_gone
         c/test_cursor_crash.c::test_so_it_does_on_a_disk_that_fails

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 from tests.support.pairs import WAIT_S
 
@@ -34,7 +34,14 @@ def running(command: Sequence[object], **options: Any) -> Iterator[subprocess.Po
                     pipe.close()
 
 
-def lines_of(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+class Says(Protocol):
+    """A program whose standard output is read."""
+
+    args: Any
+    stdout: IO[bytes] | None
+
+
+def lines_of(process: Says) -> Iterator[bytes]:
     """What it says, line by line, until it ends; the last one may be cut. Nobody reads so twice."""
     assert process.stdout
     left = b""

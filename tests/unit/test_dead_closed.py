@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg._delivery import undertaker
 from tests.support.pairs import WAIT_S, wait_until
 from tests.unit.test_dead_letters import UP
 from tests.unit.test_dead_refused import given_back, lag_of
@@ -121,3 +122,32 @@ def test_a_function_that_closes_while_others_close_comes_once(tmp_path: Path) ->
         one.engine.close()
         assert one.got == BODIES
         assert lag_of(jobs) == 0
+
+
+@pytest.mark.parametrize("closes", [_push, _engine])
+def test_a_function_that_waits_for_a_thread_that_closes_it_goes_on(
+    closes: Callable[[Closer], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That thread waits for the function, and not for ever; what was not given comes again."""
+    monkeypatch.setattr(undertaker, "CLOSE_WAIT_S", 0.05)
+    ended: list[bool] = []
+    with mm.Spool(str(tmp_path / "jobs")) as jobs:
+        one = Closer(jobs)
+
+        def close_apart() -> None:
+            thread = threading.Thread(target=closes, args=[one])
+            thread.start()
+            thread.join(WAIT_S)
+            ended.append(not thread.is_alive())
+
+        one.closes = close_apart
+        given_back(one.push, BODIES)
+        wait_until(lambda: one.push.stats().dead_messages == len(BODIES))
+        one.go.set()
+        wait_until(lambda: ended)
+        one.push.close()
+        one.engine.close()
+        assert all(ended)
+        with mm.Push(bind=UP, spool=jobs) as push, mm.Pull(connect=push.endpoint) as pull:
+            again = {bytes(pull.recv(timeout=WAIT_S)) for _ in range(lag_of(jobs))}
+        assert again | set(one.got) == set(BODIES)

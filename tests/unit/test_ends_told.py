@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from tests.hostile.test_hostile_acks import ack, pull_of
 from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, joined, of_its_own, wait_until
 from tests.support.rawpeer import RawPeer
@@ -24,7 +25,7 @@ UP = "tcp://127.0.0.1:0"
 NO_LINGER = struct.pack("ii", 1, 0)
 
 
-def first(sock: mm.Pull | mm.Push | mm.Pair | mm.Router, kind: mm.EventKind) -> mm.Event:
+def first(sock: mm.Pull | mm.Push | mm.Pair | mm.Router | mm.Pub, kind: mm.EventKind) -> mm.Event:
     """Wait for the first event of a kind."""
     found: list[mm.Event] = []
 
@@ -326,32 +327,34 @@ def test_a_refusal_of_an_authenticator_is_put_into_words(status: bytes) -> None:
 
 
 MEGABYTES = 8 << 20
+LEFT = r"(; \d+ sent may be lost)?([;,] \d+ not sent go to others)?"
+"""Of a Push that sends at most once: as many as happen to be where."""
 RESETS: dict[str, tuple[dict[str, bytes], bytes, int, str]] = {
     "of a large message": (
         {},
         b"",
         MEGABYTES,
-        r" after \d+ of 8388617 octets of a message: it may limit the size of messages",
+        r" after \d+ of 8388617 octets of a message: it may limit the size of messages" + LEFT,
     ),
     "of one that sends PINGs": (
         {},
         ref.ping(0),
         MEGABYTES,
         r" after \d+ of 8388617 octets of a message: "
-        r"its MAXMSGSIZE or HEARTBEAT_TIMEOUT may be why",
+        r"its MAXMSGSIZE or HEARTBEAT_TIMEOUT may be why" + LEFT,
     ),
-    "of many small messages": ({}, b"", 1000, ""),
+    "of many small messages": ({}, b"", 1000, LEFT),
     "of many to one that sends PINGs": (
         {},
         ref.ping(0),
         1000,
-        "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why",
+        "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why" + LEFT,
     ),
     "of a peer of ours": (
         {"X-Meshmsg": b"1"},
         ref.ping(0),
         MEGABYTES,
-        r" after \d+ of 8388617 octets of a message",
+        r" after \d+ of 8388617 octets of a message" + LEFT,
     ),
 }
 
@@ -376,6 +379,41 @@ def test_a_reset_tells_what_it_cut_and_what_may_be_why(what: str) -> None:
         down = first(push, mm.EventKind.PEER_DOWN)
         assert down.reason is mm.Reason.RESET
         assert re.fullmatch(f"connection reset{words}", down.detail)
+
+
+def reset(peer: RawPeer) -> None:
+    """End its connection by a reset."""
+    peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+    peer.socket.close()
+
+
+def test_a_reset_tells_how_many_were_not_acknowledged_and_that_others_get_them() -> None:
+    """Also those that had not been sent."""
+    with mm.Push(bind=UP, delivery="at_least_once") as push, pull_of(push) as peer:
+        peer.send(ack(0, 2))
+        push.send_many([b"%d" % i for i in range(5)], timeout=WAIT_S)
+        assert [peer.frame()[1] for _ in range(2)] == [b"0", b"1"]
+        reset(peer)
+        down = first(push, mm.EventKind.PEER_DOWN)
+        assert down.detail == "connection reset; 2 not acknowledged go to others"
+        assert push.stats().queued_out_messages == 5
+
+
+@pytest.mark.parametrize("role", ["Push", "Dealer", "Pub"])
+def test_a_reset_tells_how_many_may_be_lost(role: str) -> None:
+    """And nobody sends them again."""
+    wire = {"Push": b"PULL", "Dealer": b"ROUTER", "Pub": b"SUB"}[role]
+    with getattr(mm, role)(bind=UP) as ours, RawPeer(ours.endpoint).shake(wire) as peer:
+        if role == "Pub":
+            peer.send(ref.subscription(True, b""))
+            ours.wait_for_subscribers(timeout=WAIT_S)
+        ours.wait_for_peers(timeout=WAIT_S)
+        for _ in range(3):
+            ours.send(b"x")
+            assert peer.frame() == (0, b"x")
+        reset(peer)
+        assert first(ours, mm.EventKind.PEER_DOWN).detail == "connection reset; 3 sent may be lost"
+        assert ours.stats().in_doubt_messages == 3
 
 
 def test_an_identity_that_was_taken_over_is_told() -> None:

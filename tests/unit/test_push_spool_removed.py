@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg._spool.feeds import Feed
 from tests.support.pairs import WAIT_S, wait_until
 from tests.unit.test_dead_letters import UP
 
@@ -21,10 +22,14 @@ BODY = b"x" * 300
 class Life:
     """A spool with little room, a Push that has it, and how many it dropped, as its events say."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, until_acked_by: list[str] | None = None) -> None:
         self.dropped = self.acked = 0
         self.spool = mm.Spool(
-            str(folder / "jobs"), overflow="drop_oldest", segment_bytes=65_536, max_messages=MOST
+            str(folder / "jobs"),
+            overflow="drop_oldest",
+            segment_bytes=65_536,
+            max_messages=MOST,
+            until_acked_by=until_acked_by,
         )
         self.push = mm.Push(bind=UP, spool=self.spool, on_event=self._count)
 
@@ -76,3 +81,51 @@ def test_each_message_is_acknowledged_or_told_as_dropped(
     _push_first(second)
     wait_until(lambda: first.acked + first.dropped + got + second.dropped == SENT)
     assert second.dropped == 0
+
+
+def _fills_again(call: Callable[[Feed], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a Push closes, before that call of its feed, the spool is filled once more; once."""
+
+    def late(feed: Feed) -> None:
+        if feed._spool.info().last_seq == SENT:
+            feed._spool.append_many([BODY] * SENT)
+        call(feed)
+
+    monkeypatch.setattr(Feed, call.__name__, late)
+
+
+@pytest.mark.parametrize("call", [Feed.settle, Feed.close])
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_removed_while_it_closes_is_told_too(
+    kept: bool,
+    call: Callable[[Feed], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Behind its last word on that, too: then by the next life, once."""
+    _fills_again(call, monkeypatch)
+    first = Life(tmp_path, until_acked_by=["push"] if kept else None)
+    first.fill(prefetch=HAD)
+    _push_first(first)
+    second = Life(tmp_path)
+    got = second.rest()
+    wait_until(lambda: first.acked + first.dropped + got + second.dropped >= 2 * SENT)
+    _push_first(second)
+    assert first.acked + first.dropped + got + second.dropped == 2 * SENT
+
+
+def test_the_next_push_of_a_spool_that_stays_open_tells_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the spool has the cursor open all the while."""
+    _fills_again(Feed.close, monkeypatch)
+    life = Life(tmp_path, until_acked_by=["push"])
+    life.fill(prefetch=HAD)
+    life.push.close()
+    before = life.dropped
+    life.push = mm.Push(bind=UP, spool=life.spool, on_event=life._count)
+    got = life.rest()
+    wait_until(lambda: life.acked + life.dropped + got >= 2 * SENT)
+    _push_first(life)
+    assert life.acked + life.dropped + got == 2 * SENT
+    assert life.dropped > before

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypedDict
 
@@ -220,17 +220,20 @@ def note_in(question: Question) -> bytes:
     return question[2] if isinstance(question, tuple) and len(question) > 2 else b""
 
 
-def with_headers(handle: int, octets: bytes, headers: Mapping[str, str]) -> bytes:
+def with_headers(
+    handle: int, octets: bytes, headers: Mapping[str, str], without: Iterable[str] = ()
+) -> bytes:
     """Return the octets that went with a message, and more headers, for one that hands it on.
 
-    Not until when it is of use. Of its own, what finds no room beside those is left out.
+    Not until when it is of use, and no header of those names `without`. Of its own, what finds no
+    room beside the new ones is left out.
     """
     own = [item for item in _items(octets) if item[0] != _EXPIRES]
     made = next((data for kind, data in own if kind == _TIMESTAMP), b"")
     stamp = made or (max(int(lib.mm_wall_ms(handle)), 0) * _NS // _MS).to_bytes(_TIME_SIZE, "big")
     parts = [_item(_TIMESTAMP, stamp, "timestamp")]
     parts += [_header(name, value) for name, value in headers.items()]
-    names = {name.encode() for name in headers}
+    names = {name.encode() for name in (*headers, *without)}
     room = NOTE_MAX - sum(map(len, parts))
     for kind, data in own:
         header = kind in (_TEXT, _OCTETS) and data[1 : 1 + data[0]] not in names

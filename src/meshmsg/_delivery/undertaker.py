@@ -32,6 +32,8 @@ DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ = "x-dead-reason", "x-dead-attempts", "x-de
 DEAD_GROUP = "x-dead-group"
 """Headers of a dead letter that was sent on: why, after how many attempts, its `seq`, and of a Pub
 which group did not do it."""
+HISTORY = (DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ, DEAD_GROUP)
+"""All of them: of a letter that becomes one again those of before go."""
 CLOSE_WAIT_S = 5.0
 """Seconds that `close` waits for another thread that is giving a letter, to give the rest."""
 TOLD_AGAIN_S = 60.0
@@ -245,7 +247,7 @@ def _history(letter: Letter) -> dict[str, str]:
 
 def put_aside(place: Spool, letter: Letter) -> Fate:
     """Put a dead letter into a spool, all frames and what went with them; never waits for room."""
-    note = with_headers(0, letter._meta or b"", _history(letter))
+    note = with_headers(0, letter._meta or b"", _history(letter), HISTORY)
     put = Frames(place, pack_frames(list(letter.frames)), note, doing="keeping a dead letter")
     try:
         place._put(put, 0)
@@ -258,7 +260,7 @@ def put_aside(place: Spool, letter: Letter) -> Fate:
 
 def sent_on(place: Any, letter: Letter) -> Fate:
     """Send a dead letter to a socket, all frames and what went with them; never waits for room."""
-    note = with_headers(place._handle, letter._meta or b"", _history(letter))
+    note = with_headers(place._handle, letter._meta or b"", _history(letter), HISTORY)
     try:
         place._send_noted(list(letter.frames), note, 0)
     except (WouldBlockError, TimedOutError, SpoolFullError):

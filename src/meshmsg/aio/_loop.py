@@ -258,16 +258,18 @@ class LoopWaker:
 
 
 _lock = threading.Lock()
-_wakers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, LoopWaker]] = (
-    weakref.WeakKeyDictionary()
-)
+_wakers: weakref.WeakKeyDictionary[
+    asyncio.AbstractEventLoop, weakref.WeakValueDictionary[int, LoopWaker]
+] = weakref.WeakKeyDictionary()
+"""The loop itself refers to its wakers, as it watches their descriptors, until it is closed. So one
+that was closed has none, whoever still refers to it: a traceback that was logged, say."""
 
 
 def _close_closed() -> None:
     """Loops that were closed and are still referred to: their wakers go when the next one is
     made."""
     for loop in [loop for loop in _wakers if loop.is_closed()]:
-        for waker in _wakers.pop(loop).values():
+        for waker in list(_wakers.pop(loop).values()):
             waker.close()
 
 
@@ -281,7 +283,7 @@ def waker_of(engine: Engine, loop: asyncio.AbstractEventLoop) -> LoopWaker:
         by_engine = _wakers.get(loop)
         if by_engine is None:
             _close_closed()
-            by_engine = _wakers[loop] = {}
+            by_engine = _wakers[loop] = weakref.WeakValueDictionary()
         waker = by_engine.get(engine._handle)
         if waker is None or not waker.serves(loop):
             waker = by_engine[engine._handle] = LoopWaker(loop, engine)
