@@ -39,6 +39,7 @@ from .octets import (
     version_of,
 )
 from .opinion import Opinions
+from .packing import packed
 from .table import STANDING, Row
 from .told import Arrival, Send, State
 
@@ -178,7 +179,7 @@ class Syncer:
                 break
             chosen.append(bucket)
         data = b"".join(entry for bucket in chosen for entry in entries[bucket])
-        self.here.answer(arrival, here.head(Kind.VERSIONS) + bits_of(chosen) + data)
+        here.answer(arrival, packed(here.head(Kind.VERSIONS) + bits_of(chosen) + data))
         return AT + BUCKET_DIGESTS.size
 
     def _limit(self) -> int:
@@ -251,12 +252,12 @@ class Syncer:
                 here.counts["record beyond the limit of syncs"] += 1
                 break
             if size + len(data) > SYNC_MAX:
-                self.here.answer(arrival, head + b"".join(parts))
+                here.answer(arrival, packed(head + b"".join(parts)))
                 parts, size = [], AT
             parts.append(data)
             size += len(data)
         self._allowance, self._allowed_at = max(0.0, allowed - total), now
-        self.here.answer(arrival, head + b"".join(parts))
+        here.answer(arrival, packed(head + b"".join(parts)))
 
     def _there(self, handle: bytes) -> None:
         """Look for one that is gone here and is there for another."""
