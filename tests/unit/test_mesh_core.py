@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from meshmsg._mesh.core import Core
 from meshmsg._mesh.limits import SYNC_MAX, SYNCS_MAX, Times
 from meshmsg._mesh.messages import (
+    BUCKET_DIGESTS,
     BUCKETS,
     DIGEST,
     HEAD,
@@ -23,7 +24,8 @@ from meshmsg._mesh.messages import (
     bits_of,
     buckets_of,
 )
-from meshmsg._mesh.octets import MalformedError, cluster_tag
+from meshmsg._mesh.octets import MalformedError, Rumour, cluster_tag, rumour_octets
+from meshmsg._mesh.packing import unpacked
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, EventKind, Send, State
 from tests.support.mesh_nodes import (
@@ -44,8 +46,12 @@ def message(kind: Kind, body: bytes, number: int = 1, cluster: str = "test") -> 
 
 
 def kinds_of(items: list[Send | Answer]) -> list[int]:
-    """Of messages."""
-    return [item.data[1] for item in items]
+    """Of messages, also of those that are compressed."""
+    kinds = [item.data[1] for item in items]
+    return [
+        unpacked(item.data)[0] if kind == Kind.PACKED else kind
+        for kind, item in zip(kinds, items, strict=True)
+    ]
 
 
 def state(node: Core, number: int) -> State:
@@ -379,6 +385,39 @@ def test_no_more_than_sixteen_syncs_are_answered_at_once() -> None:
     found = kinds_of(list(answers(node)))
     assert found.count(Kind.DIGEST) == SYNCS_MAX
     assert found.count(Kind.BUSY) == 30 - SYNCS_MAX
+
+
+def test_a_sync_brings_only_what_the_other_side_has_not_got_by_it_already() -> None:
+    """Each has the record of the other by then; a node gives its own if that is asked for."""
+    node = core()
+    knows(node, 1)
+    node.take()
+    known = b"".join(
+        VERSION_ENTRY.pack(signed.handle, signed.record.incarnation, signed.record.seq, 0)
+        for signed in (node.here.me, node.here.table.rows[handle(1)].signed)
+    )
+    node.arrived(0.0, arrival(message(Kind.HELLO, DIGEST.pack(1))))
+    node.arrived(0.0, arrival(message(Kind.VERSIONS, bits_of(range(BUCKETS)) + known)))
+    assert kinds_of(list(answers(node))) == [Kind.DIGEST]
+    own = node.here.me.handle
+    node.arrived(0.0, arrival(message(Kind.WANT, own + handle(9))))
+    (answer,) = answers(node)
+    assert answer.data[HEAD.size :] == rumour_octets(Rumour.RECORD, node.here.me.raw)
+    node.arrived(0.0, arrival(message(Kind.WANT, handle(9))))
+    assert not answers(node)
+
+
+@pytest.mark.parametrize("kind", [Kind.HELLO, Kind.DIGEST])
+def test_one_that_is_gone_and_syncs_is_looked_for(kind: Kind) -> None:
+    """It is there, whatever is said of it: it is probed at the next turn."""
+    node = core()
+    knows(node, 1, 2)
+    row = node.here.table.rows[handle(1)]
+    node.opinions.gone(0.0, row)
+    node.opinions.checks.clear()
+    body = DIGEST.pack(1) if kind == Kind.HELLO else BUCKET_DIGESTS.pack(*[1] * BUCKETS)
+    node.arrived(1.0, arrival(message(kind, body)))
+    assert node.opinions.checks == [handle(1)]
 
 
 def test_what_syncs_are_given_in_a_second_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

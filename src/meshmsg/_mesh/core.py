@@ -222,7 +222,7 @@ class Core:
         elif kind == Kind.HELLO:
             at = syncer.on_hello(now, arrival, sender)
         elif kind == Kind.DIGEST:
-            at = syncer.on_digest(now, arrival)
+            at = syncer.on_digest(now, arrival, sender)
         else:
             self._take_sync(now, arrival, kind, sender)
             return

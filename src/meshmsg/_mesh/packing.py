@@ -21,8 +21,8 @@ RAW = -15
 AT = HEAD.size
 KIND_AT = 1
 """Where the kind stands in a head."""
-MAY_BE = frozenset((Kind.VERSIONS, Kind.RECORDS))
-"""What is sent so."""
+MAY_BE = frozenset((Kind.DIGEST, Kind.VERSIONS, Kind.RECORDS))
+"""What is sent so. Of digests those of a node that knows few: most are 0."""
 
 
 def packed(data: bytes) -> bytes:

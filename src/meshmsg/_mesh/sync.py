@@ -125,6 +125,7 @@ class Syncer:
     def on_hello(self, now: float, arrival: Arrival, sender: bytes) -> int:
         """Compare the digests; return where the rumours begin."""
         here = self.here
+        self._there(sender)
         (digest,) = DIGEST.unpack_from(arrival.data, AT)
         if digest == here.table.digest:
             here.answer(arrival, here.head(Kind.SAME))
@@ -136,7 +137,7 @@ class Syncer:
             self._differs()
             data = here.head(Kind.DIGEST) + BUCKET_DIGESTS.pack(*here.table.buckets)
             data += rumour_octets(Rumour.RECORD, here.me.raw)
-            here.answer(arrival, data)
+            here.answer(arrival, packed(data))
         return AT + DIGEST.size
 
     def _busy(self, arrival: Arrival) -> bytes:
@@ -156,9 +157,10 @@ class Syncer:
         self._answering[sender] = now + SYNC_TIME
         return True
 
-    def on_digest(self, now: float, arrival: Arrival) -> int:
+    def on_digest(self, now: float, arrival: Arrival, sender: bytes) -> int:
         """Tell what we have in the buckets that differ."""
         here = self.here
+        self._there(sender)
         theirs = BUCKET_DIGESTS.unpack_from(arrival.data, AT)
         self._differs()
         differ = [i for i, own in enumerate(here.table.buckets) if own != theirs[i]]
@@ -230,23 +232,27 @@ class Syncer:
                 self.opinions.check(handle)
                 self.opinions.warn(row)
         give.extend(mine.values())
-        self._records(now, arrival, give)
+        self._records(now, arrival, [self._octets(row) for row in give])
         limit = (SYNC_MAX - AT) // HANDLE
         if want:
             self.here.answer(arrival, here.head(Kind.WANT) + b"".join(want[:limit]))
 
-    def _records(self, now: float, arrival: Arrival, rows: list[Row]) -> None:
-        """Send records, in as many messages as they need."""
+    def _octets(self, row: Row) -> bytes:
+        """Return what a sync brings of a member."""
+        kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
+        data = rumour_octets(kind, row.signed.raw)
+        if isinstance(row.proof, Statement):
+            data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
+        return data
+
+    def _records(self, now: float, arrival: Arrival, records: list[bytes]) -> None:
+        """Send records, in as many messages as they need; the other one has ours already."""
         here = self.here
         head = here.head(Kind.RECORDS)
-        own = rumour_octets(Rumour.RECORD, here.me.raw)
-        parts, size, total = [own], AT + len(own), 0
+        parts: list[bytes] = []
+        size, total = AT, 0
         allowed = min(SYNC_TOTAL_MAX, self._allowance + (now - self._allowed_at) * SYNC_PER_SECOND)
-        for row in rows:
-            kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
-            data = rumour_octets(kind, row.signed.raw)
-            if isinstance(row.proof, Statement):
-                data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
+        for data in records:
             total += len(data)
             if total > allowed:
                 here.counts["record beyond the limit of syncs"] += 1
@@ -257,7 +263,8 @@ class Syncer:
             parts.append(data)
             size += len(data)
         self._allowance, self._allowed_at = max(0.0, allowed - total), now
-        here.answer(arrival, packed(head + b"".join(parts)))
+        if parts:
+            here.answer(arrival, packed(head + b"".join(parts)))
 
     def _there(self, handle: bytes) -> None:
         """Look for one that is gone here and is there for another."""
@@ -267,11 +274,12 @@ class Syncer:
 
     def on_want(self, now: float, arrival: Arrival) -> None:
         """Send the records that were asked for."""
-        rows = self.here.table.rows
-        wanted = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
-        self._records(
-            now, arrival, [rows[handle] for handle in dict.fromkeys(wanted) if handle in rows]
-        )
+        here, rows = self.here, self.here.table.rows
+        asked = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
+        wanted = dict.fromkeys(asked)
+        own = [rumour_octets(Rumour.RECORD, here.me.raw)] if here.me.handle in wanted else []
+        known = [self._octets(rows[handle]) for handle in wanted if handle in rows]
+        self._records(now, arrival, own + known)
 
     def on_records(self, now: float, arrival: Arrival, sender: bytes) -> None:
         """Take records; a few that are new are passed on, many are what others sync, too."""

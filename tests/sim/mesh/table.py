@@ -44,13 +44,13 @@ def joins(size: int, seeds: int) -> Iterator[str]:
     ran = [scenes.join(size, seed) for seed in range(seeds)]
     kinds = (
         ("until all know all", f"<= {scenes.JOIN_S} s", "s", [one.took for one in ran]),
-        ("a node sends till then", "-", "KB/s", [one.rate for one in ran]),
         (
-            f"a node sends in {scenes.JOIN_S} s",
+            "a node sends till then",
             f"<= {targets.JOIN_RATE:.0f} KB/s",
             "KB/s",
-            [one.window for one in ran],
+            [one.rate for one in ran],
         ),
+        (f"a node sends in {scenes.JOIN_S} s", "-", "KB/s", [one.window for one in ran]),
         ("in the busiest second", "-", "KB/s", [one.busiest for one in ran]),
     )
     for what, target, unit, values in kinds:
