@@ -161,6 +161,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("left_per_s", "msg/s, left"),
         Column("left_p50_us", "p50 us, left", 1),
     ),
+    "rest": (
+        Column("idle_percent", "CPU idle, %", 2, range=True),
+        Column("messages_per_s", "msg/s, in and out", 1),
+        Column("connections_per_s", "new connections/s", 1),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -189,6 +194,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "opening": ("open_ms", "cold_ms"),
     "mesh": ("join_ms", "crash_ms"),
     "beside": (),
+    "rest": ("idle_percent",),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

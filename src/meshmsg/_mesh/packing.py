@@ -44,7 +44,7 @@ def unpacked(data: bytes) -> tuple[Kind, bytes]:
         MalformedError: It is none, or larger than SYNC_MAX.
     """
     kind = KINDS.get(data[AT]) if len(data) > AT else None
-    if kind not in MAY_BE:
+    if kind is None or kind not in MAY_BE:
         raise MalformedError("a compressed message of a kind that is not sent so")
     opener = zlib.decompressobj(RAW)
     try:
