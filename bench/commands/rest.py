@@ -98,12 +98,14 @@ class Rest:
         took = time.monotonic() - began
         used = self._member.do("cpu")["cpu_s"] - cpu
         after = self._others.do("counts")
-        self._check(self._member.do("knows"))
+        known = self._member.do("knows")
+        self._check(known)
         sent, came, dials, dialed = ((after[one] - counts[one]) / took for one in COUNTED)
         return {
             "idle_percent": 100 * used / took,
             "messages_per_s": sent + came,
             "connections_per_s": dials + dialed,
+            "suspects": known["suspects"],
         }
 
 

@@ -233,12 +233,12 @@ def member(secret: Secret | None) -> None:
 
     def knows(_: Fact) -> Fact:
         members = found[0].members()
-        alive = [one for one in members if one.state == State.ALIVE]
-        keys = {one.record.sign_key for one in alive}
+        there = [one for one in members if one.state in (State.ALIVE, State.SUSPECT)]
         return {
-            "members": len(alive),
-            "keys": len(keys),
-            "services": sum(len(one.record.services) for one in alive),
+            "members": len(there),
+            "keys": len({one.record.sign_key for one in there}),
+            "services": sum(len(one.record.services) for one in there),
+            "suspects": sum(one.state == State.SUSPECT for one in there),
         }
 
     serve({"join": join, "knows": knows})

@@ -21,6 +21,7 @@ def test_what_an_idle_member_of_many_uses_is_measured(secret: tuple[str, ...]) -
     (figures,) = row["each_round"]
     assert figures["idle_percent"] > 0
     assert figures["messages_per_s"] > 0
+    assert set(figures) == {"idle_percent", "messages_per_s", "connections_per_s", "suspects"}
 
 
 def test_the_member_and_the_others_ask_each_other() -> None:
@@ -29,7 +30,7 @@ def test_the_member_and_the_others_ask_each_other() -> None:
     try:
         seed = played.do("at")["at"]
         known = one.do("join", seed=seed, count=4)
-        assert known == {"members": 4, "keys": 4, "services": 3}
+        assert known == {"members": 4, "keys": 4, "services": 3, "suspects": 0}
         counts = played.do("counts")
         while min(counts["dials"], counts["dialed"]) < 3:
             counts = played.do("counts")

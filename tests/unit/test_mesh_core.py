@@ -407,6 +407,21 @@ def test_a_sync_brings_only_what_the_other_side_has_not_got_by_it_already() -> N
     assert not answers(node)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_sync_brings_the_record_of_who_answers_if_it_is_newer_by_then(known: bool) -> None:
+    """A node that is told where it is as it is dialed has an address from then on only."""
+    node = core(addresses=())
+    before = node.here.me.record
+    node.arrived(0.0, arrival(message(Kind.HELLO, DIGEST.pack(1))))
+    node.moved(0.0, ["tcp://10.0.0.100:7450"])
+    entry = VERSION_ENTRY.pack(node.here.me.handle, before.incarnation, before.seq, 0)
+    bits = bits_of(range(BUCKETS))
+    node.arrived(0.0, arrival(message(Kind.VERSIONS, bits + (entry if known else b""))))
+    _, brought = answers(node)
+    own = rumour_octets(Rumour.RECORD, node.here.me.raw)
+    assert brought.data == node.here.head(Kind.RECORDS) + own
+
+
 @pytest.mark.parametrize("kind", [Kind.HELLO, Kind.DIGEST])
 def test_one_that_is_gone_and_syncs_is_looked_for(kind: Kind) -> None:
     """It is there, whatever is said of it: it is probed at the next turn."""

@@ -209,10 +209,11 @@ class Syncer:
         mine = {row.signed.handle: row for row in here.table.in_buckets(bits)}
         want: list[bytes] = []
         give: list[Row] = []
-        warned = 0
+        warned, own = 0, here.me.handle[0] in bits
         for handle, incarnation, seq, standing in VERSION_ENTRY.iter_unpack(data[AT + BITS :]):
             row = mine.pop(handle, None)
             if handle == here.me.handle:
+                own = (incarnation, seq) < (here.me.record.incarnation, here.me.record.seq)
                 if standing == STANDING[State.UNREACHABLE]:
                     self.opinions.accused(now, incarnation)
                 continue
@@ -232,10 +233,14 @@ class Syncer:
                 self.opinions.check(handle)
                 self.opinions.warn(row)
         give.extend(mine.values())
-        self._records(now, arrival, [self._octets(row) for row in give])
+        self._records(now, arrival, self._mine(own) + [self._octets(row) for row in give])
         limit = (SYNC_MAX - AT) // HANDLE
         if want:
             self.here.answer(arrival, here.head(Kind.WANT) + b"".join(want[:limit]))
+
+    def _mine(self, wanted: bool) -> list[bytes]:
+        """Return what a sync brings of this node, if the other one has not got it by now."""
+        return [rumour_octets(Rumour.RECORD, self.here.me.raw)] if wanted else []
 
     def _octets(self, row: Row) -> bytes:
         """Return what a sync brings of a member."""
@@ -246,7 +251,7 @@ class Syncer:
         return data
 
     def _records(self, now: float, arrival: Arrival, records: list[bytes]) -> None:
-        """Send records, in as many messages as they need; the other one has ours already."""
+        """Send records, in as many messages as they need."""
         here = self.here
         head = here.head(Kind.RECORDS)
         parts: list[bytes] = []
@@ -277,9 +282,8 @@ class Syncer:
         here, rows = self.here, self.here.table.rows
         asked = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
         wanted = dict.fromkeys(asked)
-        own = [rumour_octets(Rumour.RECORD, here.me.raw)] if here.me.handle in wanted else []
         known = [self._octets(rows[handle]) for handle in wanted if handle in rows]
-        self._records(now, arrival, own + known)
+        self._records(now, arrival, self._mine(here.me.handle in wanted) + known)
 
     def on_records(self, now: float, arrival: Arrival, sender: bytes) -> None:
         """Take records; a few that are new are passed on, many are what others sync, too."""
