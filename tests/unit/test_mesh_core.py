@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from meshmsg._mesh.core import Core
 from meshmsg._mesh.limits import SYNC_MAX, SYNCS_MAX, Times
 from meshmsg._mesh.messages import (
-    BUCKET_DIGESTS,
     BUCKETS,
     DIGEST,
     HEAD,
@@ -24,7 +23,7 @@ from meshmsg._mesh.messages import (
     bits_of,
     buckets_of,
 )
-from meshmsg._mesh.octets import MalformedError, Rumour, cluster_tag, rumour_octets
+from meshmsg._mesh.octets import MalformedError, cluster_tag
 from meshmsg._mesh.packing import unpacked
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, EventKind, Send, State
@@ -385,54 +384,6 @@ def test_no_more_than_sixteen_syncs_are_answered_at_once() -> None:
     found = kinds_of(list(answers(node)))
     assert found.count(Kind.DIGEST) == SYNCS_MAX
     assert found.count(Kind.BUSY) == 30 - SYNCS_MAX
-
-
-def test_a_sync_brings_only_what_the_other_side_has_not_got_by_it_already() -> None:
-    """Each has the record of the other by then; a node gives its own if that is asked for."""
-    node = core()
-    knows(node, 1)
-    node.take()
-    known = b"".join(
-        VERSION_ENTRY.pack(signed.handle, signed.record.incarnation, signed.record.seq, 0)
-        for signed in (node.here.me, node.here.table.rows[handle(1)].signed)
-    )
-    node.arrived(0.0, arrival(message(Kind.HELLO, DIGEST.pack(1))))
-    node.arrived(0.0, arrival(message(Kind.VERSIONS, bits_of(range(BUCKETS)) + known)))
-    assert kinds_of(list(answers(node))) == [Kind.DIGEST]
-    own = node.here.me.handle
-    node.arrived(0.0, arrival(message(Kind.WANT, own + handle(9))))
-    (answer,) = answers(node)
-    assert answer.data[HEAD.size :] == rumour_octets(Rumour.RECORD, node.here.me.raw)
-    node.arrived(0.0, arrival(message(Kind.WANT, handle(9))))
-    assert not answers(node)
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_a_sync_brings_the_record_of_who_answers_if_it_is_newer_by_then(known: bool) -> None:
-    """A node that is told where it is as it is dialed has an address from then on only."""
-    node = core(addresses=())
-    before = node.here.me.record
-    node.arrived(0.0, arrival(message(Kind.HELLO, DIGEST.pack(1))))
-    node.moved(0.0, ["tcp://10.0.0.100:7450"])
-    entry = VERSION_ENTRY.pack(node.here.me.handle, before.incarnation, before.seq, 0)
-    bits = bits_of(range(BUCKETS))
-    node.arrived(0.0, arrival(message(Kind.VERSIONS, bits + (entry if known else b""))))
-    _, brought = answers(node)
-    own = rumour_octets(Rumour.RECORD, node.here.me.raw)
-    assert brought.data == node.here.head(Kind.RECORDS) + own
-
-
-@pytest.mark.parametrize("kind", [Kind.HELLO, Kind.DIGEST])
-def test_one_that_is_gone_and_syncs_is_looked_for(kind: Kind) -> None:
-    """It is there, whatever is said of it: it is probed at the next turn."""
-    node = core()
-    knows(node, 1, 2)
-    row = node.here.table.rows[handle(1)]
-    node.opinions.gone(0.0, row)
-    node.opinions.checks.clear()
-    body = DIGEST.pack(1) if kind == Kind.HELLO else BUCKET_DIGESTS.pack(*[1] * BUCKETS)
-    node.arrived(1.0, arrival(message(kind, body)))
-    assert node.opinions.checks == [handle(1)]
 
 
 def test_what_syncs_are_given_in_a_second_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
