@@ -59,9 +59,9 @@ def add_commands(commands: Any) -> None:
 class Process:
     """One that does what it is told."""
 
-    def __init__(self, *arguments: str, module: str = "beside") -> None:
+    def __init__(self, *arguments: str, end: str = "beside") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{BENCH}.ends.{module}", *arguments],
+            [sys.executable, "-m", f"{BENCH}.ends.{end}", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

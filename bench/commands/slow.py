@@ -54,7 +54,7 @@ class Slow:
         weakref.finalize(self, self._stop, self._processes)
 
     def _begin(self) -> None:
-        self._processes += [Process(module="slow") for _ in range(self._others + 2)]
+        self._processes += [Process(end="slow") for _ in range(self._others + 2)]
         self._pub, self._slow, *self._subs = self._processes
         self._url = self._pub.do("bind")["url"]
         for one in self._subs:

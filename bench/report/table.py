@@ -170,6 +170,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("dropped", "dropped of the slow"),
         Column("beside_lost", "of the others"),
     ),
+    "rest": (
+        Column("idle_percent", "CPU idle, %", 2, range=True),
+        Column("messages_per_s", "msg/s, in and out", 1),
+        Column("connections_per_s", "new connections/s", 1),
+        Column("suspects", "suspects"),
+    ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),
         Column("sender_cpu_us", "sender", 3),
@@ -199,6 +205,7 @@ LEADING: dict[str, tuple[str, ...]] = {
     "mesh": ("join_ms", "crash_ms"),
     "beside": (),
     "slow": (),
+    "rest": ("idle_percent",),
     "cpu": ("cpu_us",),
 }
 """The figures whose ratios are shown."""

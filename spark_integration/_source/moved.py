@@ -6,17 +6,14 @@ asks and does not join; what is found counts only if it shows the spool with tha
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import meshmsg as mm
-from meshmsg.mesh import State
+from meshmsg.mesh import MemberInfo, State, ask
 
 from .discovery import ROLE
-from .opening import TLS, remote_of
+from .opening import remote_of
 from .options import SourceOptions
 
 LOG = logging.getLogger("meshmsg")
@@ -24,9 +21,7 @@ ANSWER_S = 1.0
 """Seconds that a node, or an endpoint that it tells of, has for its answer."""
 PROBES_MAX = 16
 """Endpoints that are asked for their uuid: those of nodes that came last."""
-QUESTION = (b"meshmsg.ask", b'{"ask": "ls"}')
-"""What a mesh port is asked: its mark, and, behind octets that the answer has again, JSON."""
-_THERE = (State.ALIVE.name, State.SUSPECT.name)
+_THERE = (State.ALIVE, State.SUSPECT)
 
 
 def where(uuid: str, planned: Sequence[str], nodes: Sequence[str], options: SourceOptions) -> str:
@@ -42,40 +37,24 @@ def where(uuid: str, planned: Sequence[str], nodes: Sequence[str], options: Sour
         return ""
     for node in nodes:
         try:
-            members = _members(node, options.mesh.secret)
-            offered = [one for one in _offered(members, options.mesh.service) if one not in planned]
-        except (mm.MeshError, OSError, ValueError, LookupError) as error:  # or it is no answer
+            told = ask(node, secret=options.mesh.secret, timeout=ANSWER_S)
+        except (mm.MeshError, OSError) as error:
             LOG.info("%s does not say where the spool %s is: %s", node, uuid, error)
             continue
+        offered = [
+            one for one in _offered(told.members, options.mesh.service) if one not in planned
+        ]
         return next((url for url in offered[:PROBES_MAX] if _shows(url, uuid, options)), "")
     return ""
 
 
-def _members(node: str, secret: str | None) -> list[dict[str, Any]]:
-    """Ask a node who is there, as `meshmsg mesh ls` does.
-
-    Raises:
-        TimedOutError: It did not answer.
-        UsageError, ResourceError, OSError: As of the secret.
-    """
-    security = None if secret is None else mm.Secret(secret)
-    url = node if security is None else node.replace("tcp://", TLS, 1)
-    token = os.urandom(8)
-    with mm.Dealer(connect=url, security=security) as dealer:
-        dealer.wait_for_peers(1, timeout=ANSWER_S)
-        dealer.send_frames([QUESTION[0], token, QUESTION[1]], timeout=ANSWER_S)
-        frames = dealer.recv_frames(timeout=ANSWER_S)
-    told: list[dict[str, Any]] = json.loads(frames[1])["members"]
-    return told
-
-
-def _offered(members: list[dict[str, Any]], service: str) -> Iterator[str]:
+def _offered(members: Sequence[MemberInfo], service: str) -> Iterator[str]:
     """Give the endpoints of a service, of the nodes that are there; who came last goes first."""
-    for member in sorted(members, key=lambda one: float(one["since"])):
-        if member["state"] in _THERE:
-            for one in member["services"]:
-                if one["name"] == service and one["role"] == ROLE:
-                    yield from one["endpoints"]
+    for member in sorted(members, key=lambda one: one.since):
+        if member.state in _THERE:
+            for one in member.services:
+                if one.name == service and one.role == ROLE:
+                    yield from one.endpoints
 
 
 def _shows(url: str, uuid: str, options: SourceOptions) -> bool:

@@ -324,7 +324,7 @@ def test_a_node_that_leaves_says_what_its_core_has_to_say(nodes: list[Node]) -> 
     a.core.others = [member_of(b.core.record)]
 
     def leave(now: float) -> None:
-        a.core.out.append(Send(b.link.address, b"farewell", None))
+        a.core.out.append(Send(b.link.address, b"farewell", b.core.record.node_id))
         a.core.next = float("inf")
 
     a.core.leave = leave  # type: ignore[method-assign]

@@ -15,7 +15,8 @@ import meshmsg as mm
 from meshmsg._cli.making import make_secret
 from meshmsg.mesh import EventKind, Mesh, State
 from meshmsg.mesh._link import QUESTION, REPLIES_MAX
-from meshmsg.mesh._questions import TOKEN, WATCHERS_MAX, Asking
+from meshmsg.mesh._outside.asking import Asking
+from meshmsg.mesh._outside.questions import TOKEN, WATCHERS_MAX
 from tests.support.meshes import WAIT_S, eventually, node, until
 
 

@@ -24,6 +24,7 @@ from meshmsg._mesh.messages import (
     buckets_of,
 )
 from meshmsg._mesh.octets import MalformedError, cluster_tag
+from meshmsg._mesh.packing import unpacked
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, EventKind, Send, State
 from tests.support.mesh_nodes import (
@@ -44,8 +45,12 @@ def message(kind: Kind, body: bytes, number: int = 1, cluster: str = "test") -> 
 
 
 def kinds_of(items: list[Send | Answer]) -> list[int]:
-    """Of messages."""
-    return [item.data[1] for item in items]
+    """Of messages, also of those that are compressed."""
+    kinds = [item.data[1] for item in items]
+    return [
+        unpacked(item.data)[0] if kind == Kind.PACKED else kind
+        for kind, item in zip(kinds, items, strict=True)
+    ]
 
 
 def state(node: Core, number: int) -> State:

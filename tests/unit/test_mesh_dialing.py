@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from meshmsg._mesh.core import Core
-from meshmsg._mesh.joining.dialing import AT_ONCE, REFUSED_MAX
+from meshmsg._mesh.joining.dialing import AT_ONCE, REFUSED_MAX, SIDE_BY_SIDE
 from meshmsg._mesh.messages import Kind
 from tests.support.mesh_nodes import core, exchange, knows
 
@@ -22,7 +22,7 @@ def dials(node: Core) -> list[str]:
     return [item.to for item in node.take() if item.data[1] == Kind.HELLO]
 
 
-def round_of(node: Core, *, refused: bool) -> list[str]:
+def handful(node: Core, *, refused: bool) -> list[str]:
     """What it dials in one tick of the dialer, and as those refuse at once, if they do."""
     now = node.dialer.next_at
     node.dialer.tick(now)
@@ -32,6 +32,14 @@ def round_of(node: Core, *, refused: bool) -> list[str]:
             node.missed(now, address)
         new = dials(node)
         found = found + new
+    return found
+
+
+def round_of(node: Core, *, refused: bool) -> list[str]:
+    """What it dials until it pauses."""
+    found = handful(node, refused=refused)
+    while node.dialer._begun:
+        found += handful(node, refused=refused)
     return found
 
 
@@ -45,23 +53,52 @@ def test_all_that_refuse_at_once_are_tried_in_the_first_round() -> None:
 
 def test_who_was_never_tried_comes_before_who_was() -> None:
     """None refuses: so many rounds as places need, and then each once more."""
-    node, silent = core(), addresses(10)
+    count = 2 * SIDE_BY_SIDE + 10
+    node, silent = core(), addresses(count)
     node.seeds(0.0, silent)
-    rounds = [round_of(node, refused=False) for _ in range(2 * ceil(10 / AT_ONCE))]
+    rounds = [round_of(node, refused=False) for _ in range(2 * ceil(count / SIDE_BY_SIDE))]
     first = [one for dialed in rounds[: len(rounds) // 2] for one in dialed]
     again = [one for dialed in rounds[len(rounds) // 2 :] for one in dialed]
-    assert all(len(dialed) <= AT_ONCE for dialed in rounds)
+    assert all(len(dialed) <= SIDE_BY_SIDE for dialed in rounds)
     assert sorted(first) == sorted(again) == sorted(silent)
 
 
 def test_the_pause_does_not_grow_while_some_were_not_tried() -> None:
     """All silent seeds are tried within rounds of the first pause."""
-    node, silent = core(), addresses(30)
+    count = 3 * SIDE_BY_SIDE
+    node, silent = core(), addresses(count)
     node.seeds(0.0, silent)
-    for _ in range(ceil(30 / AT_ONCE)):
-        now = node.dialer.next_at
+    for _ in range(3):
         round_of(node, refused=False)
-    assert now <= ceil(30 / AT_ONCE) * node.here.times.join * 1.25
+    times = node.here.times
+    handfuls = ceil(SIDE_BY_SIDE / AT_ONCE)
+    assert node.dialer.next_at <= 3 * (times.join * 1.25 + handfuls * times.beside)
+
+
+def test_silent_ones_are_tried_side_by_side_a_few_at_a_time() -> None:
+    """All of them in less than a pause, and so that one that answers at once spares the others."""
+    node, silent = core(), addresses(SIDE_BY_SIDE)
+    node.seeds(0.0, silent)
+    found = []
+    while len(found) < SIDE_BY_SIDE:
+        assert node.dialer.next_at <= node.here.times.join
+        dialed = handful(node, refused=False)
+        assert 0 < len(dialed) <= AT_ONCE
+        found += dialed
+    assert sorted(found) == sorted(silent)
+    assert node.dialer.next_at >= 0.75 * node.here.times.join + 10 * node.here.times.beside
+
+
+def test_once_one_answers_no_more_are_tried_beside_it() -> None:
+    """The next one is a matter of a mesh that is whole."""
+    node = core()
+    node.seeds(0.0, addresses(20))
+    handful(node, refused=False)
+    knows(node, 1)
+    node.dialer.met(0.01)
+    assert node.dialer.next_at >= 0.75 * node.here.times.heal
+    assert len(handful(node, refused=False)) == 1
+    assert not node.dialer._begun
 
 
 def test_a_live_one_among_the_dead_is_met_in_the_first_round() -> None:
@@ -87,11 +124,12 @@ def test_a_new_seed_is_tried_before_those_that_were() -> None:
 
 
 def test_refusals_free_places_up_to_a_limit() -> None:
-    """A list of a thousand is not dialed at one time; the next tick goes on with it."""
+    """A list of a thousand is not dialed at one time; the next round goes on with it."""
     node, dead = core(), [f"tcp://10.8.{i // 250}.{i % 250}:1" for i in range(500)]
     node.seeds(0.0, dead)
-    rounds = [round_of(node, refused=True) for _ in range(ceil(500 / (AT_ONCE + REFUSED_MAX)))]
-    assert max(map(len, rounds)) == AT_ONCE + REFUSED_MAX
+    most = SIDE_BY_SIDE + REFUSED_MAX
+    rounds = [round_of(node, refused=True) for _ in range(ceil(500 / most))]
+    assert max(map(len, rounds)) == most
     assert sorted(one for dialed in rounds for one in dialed) == sorted(dead)
 
 

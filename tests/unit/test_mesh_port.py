@@ -13,7 +13,7 @@ from meshmsg._mesh.keys.sealing import ROOM, Sealing
 from meshmsg._mesh.messages import HEAD, Kind
 from meshmsg._mesh.octets import HANDLE, VERSION, cluster_tag
 from meshmsg.mesh._link import Came
-from meshmsg.mesh._udp.port import ASK_S, REPLIES_MAX, Port
+from meshmsg.mesh._udp.port import ASK_S, REPLIES_MAX, SYNC_KINDS, Port
 
 IDS = {name: name.encode() * 16 for name in "ab"}
 SECRET = b"k" * 32
@@ -101,7 +101,7 @@ def test_a_probe_without_an_answer_has_the_next_one_go_over_a_connection(
     assert not a.port.by_datagrams(b.node)
 
 
-@pytest.mark.parametrize("kind", [Kind.HELLO, Kind.DIGEST, Kind.VERSIONS, Kind.RECORDS, Kind.BUSY])
+@pytest.mark.parametrize("kind", SYNC_KINDS)
 def test_a_sync_goes_over_a_connection(sides: tuple[Side, Side], kind: Kind) -> None:
     """Also as an answer: to the address and node that asked."""
     a, b = sides

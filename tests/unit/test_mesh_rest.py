@@ -15,6 +15,7 @@ from meshmsg._mesh.messages import (
     Kind,
 )
 from meshmsg._mesh.octets import Rumour, cluster_tag, rumour_octets, signed_of
+from meshmsg._mesh.packing import unpacked
 from meshmsg._mesh.sync import AGREE, AT, BITS, PACED, PASSED_ON_MAX, RUMOURS_ENOUGH
 from tests.support.mesh_nodes import answers, arrival, core, handle, knows, signed_octets
 
@@ -50,9 +51,16 @@ def in_a_sync(node: Core, *numbers: int) -> None:
 
 def versions(node: Core) -> int:
     """How many versions it tells to one whose directory differs in all."""
-    node.arrived(1.0, arrival(message(Kind.DIGEST, EMPTY)))
-    (answer,) = [item for item in answers(node) if item.data[1] == Kind.VERSIONS]
-    return (len(answer.data) - AT - BITS) // VERSION_ENTRY.size
+    return told(node, EMPTY)
+
+
+def told(node: Core, digests: bytes) -> int:
+    """How many versions it tells to one that has these digests."""
+    node.arrived(1.0, arrival(message(Kind.DIGEST, digests)))
+    (answer,) = answers(node)
+    kind, data = unpacked(answer.data)
+    assert kind == Kind.VERSIONS
+    return (len(data) - AT - BITS) // VERSION_ENTRY.size
 
 
 def test_a_node_at_rest_passes_on_who_is_new() -> None:
@@ -118,10 +126,7 @@ def test_a_bucket_larger_than_that_is_told_of_alone() -> None:
         assert node.opinions.hear_record(0.0, signed.raw, "tcp://10.0.0.9:1", signed.handle)
     digests = list(node.here.table.buckets)
     digests[7] ^= 1
-    node.arrived(1.0, arrival(message(Kind.DIGEST, BUCKET_DIGESTS.pack(*digests))))
-    (answer,) = [item for item in answers(node) if item.data[1] == Kind.VERSIONS]
-    told = (len(answer.data) - AT - BITS) // VERSION_ENTRY.size
-    assert told == len(numbers) > PACED
+    assert told(node, BUCKET_DIGESTS.pack(*digests)) == len(numbers) > PACED
 
 
 def test_peers_have_to_agree_one_after_the_other() -> None:

@@ -1,6 +1,6 @@
 """`meshmsg mesh`: its arguments, and what is printed.
 
-Not here: asking (mesh/_questions.py). Law: as in program.py.
+Not here: asking (mesh/_outside). Law: as in program.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._cli.codes import Code
 from meshmsg._cli.showing import printable
 from meshmsg._security.tls import Secret
-from meshmsg.mesh._questions import TIMEOUT_S, Asking
+from meshmsg.mesh import MemberInfo, ask
+from meshmsg.mesh._outside.asking import TIMEOUT_S, Asking
+from meshmsg.mesh._outside.info import mesh_dict
 
 Given = argparse.Namespace
 if TYPE_CHECKING:
@@ -34,10 +36,10 @@ def add(commands: Commands) -> None:
     """Add the commands below `mesh`."""
     for name, words, run in (
         ("ls", "list the nodes that a node knows, and their services", _ls),
-        ("watch", "tell what changes, as that node sees it", _watch),
-        ("explain", "tell why it sees NODE, or why it does not", _explain),
-        ("ping", "ask whether it answers, and how fast", _ping),
-        ("leave", "have it leave the mesh: its process goes on", _leave),
+        ("watch", "tell what changes, as that node sees it", _with(_watch)),
+        ("explain", "tell why it sees NODE, or why it does not", _with(_explain)),
+        ("ping", "ask whether it answers, and how fast", _with(_ping)),
+        ("leave", "have it leave the mesh: its process goes on", _with(_leave)),
     ):
         command = commands.add_parser(name, help=words, description=words)
         command.add_argument("address", metavar="ADDRESS", help="of its mesh port: tcp://host:port")
@@ -52,23 +54,27 @@ def add(commands: Commands) -> None:
             "--timeout", type=float, default=TIMEOUT_S, metavar="S", help="seconds for an answer"
         )
         command.add_argument("--json", action="store_true", help="as JSON")
-        command.set_defaults(run=_with(run))
+        command.set_defaults(run=run)
 
 
 def _with(run: Callable[[Given, Asking], Code]) -> Callable[[Given], Code]:
     def asked(given: Given) -> Code:
-        if not 0 < given.timeout <= TIMEOUT_MAX_S:
-            raise UsageError(
-                f"--timeout is {given.timeout:g}; it is more than 0, up to {TIMEOUT_MAX_S}"
-            )
-        security = None if given.secret is None else _secret(given.secret)
-        asking = Asking(given.address, security)
+        asking = Asking(given.address, _checked(given))
         try:
             return run(given, asking)
         finally:
             asking.close()
 
     return asked
+
+
+def _checked(given: Given) -> Secret | None:
+    """Return the secret; UsageError: it cannot be read, or the time is none."""
+    if not 0 < given.timeout <= TIMEOUT_MAX_S:
+        raise UsageError(
+            f"--timeout is {given.timeout:g}; it is more than 0, up to {TIMEOUT_MAX_S}"
+        )
+    return None if given.secret is None else _secret(given.secret)
 
 
 def _secret(path: str) -> Secret:
@@ -79,32 +85,32 @@ def _secret(path: str) -> Secret:
         raise UsageError(f"--secret {path!r} cannot be read: {why}") from None
 
 
-def _rows(members: Sequence[dict[str, Any]], me: str) -> list[list[str]]:
+def _rows(members: Sequence[MemberInfo], me: bytes) -> list[list[str]]:
     rows = [["name", "id", "state", "rtt ms", "address", "zone", "services"]]
-    for one in sorted(members, key=lambda m: (m["name"], m["node_id"])):
-        rtt = "" if one["rtt"] is None else f"{one['rtt'] * 1000:.2f}"
-        offered = [f"{s['name']} ({s['role']}) {' '.join(s['endpoints'])}" for s in one["services"]]
-        mark = "*" if one["node_id"] == me else ""
+    for one in sorted(members, key=lambda m: (m.name, m.node_id)):
+        rtt = "" if one.rtt is None else f"{one.rtt * 1000:.2f}"
+        offered = [f"{s.name} ({s.role}) {' '.join(s.endpoints)}" for s in one.services]
+        mark = "*" if one.node_id == me else ""
         rows.append(
             [
-                one["name"] + mark,
-                one["node_id"][:ID_SHOWN],
-                one["state"],
+                one.name + mark,
+                one.node_id.hex()[:ID_SHOWN],
+                one.state.name,
                 rtt,
-                " ".join(one["addresses"]),
-                one["zone"],
+                " ".join(one.addresses),
+                one.zone,
                 ", ".join(offered),
             ]
         )
     return rows
 
 
-def _ls(given: Given, asking: Asking) -> Code:
-    told = asking.ask("ls", timeout=given.timeout)
+def _ls(given: Given) -> Code:
+    told = ask(given.address, secret=_checked(given), timeout=given.timeout)
     if given.json:
-        print(json.dumps(told, indent=2))
+        print(json.dumps(mesh_dict(told), indent=2))
         return Code.OK
-    rows = _rows(told["members"], told["me"])
+    rows = _rows(told.members, told.node_id)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]

@@ -35,6 +35,7 @@ from .octets import (
     statement_raw,
 )
 from .opinion import Opinions
+from .packing import unpacked
 from .probe import Prober
 from .seam import Evidence, Signer, Verify
 from .sync import AT, Syncer
@@ -197,6 +198,9 @@ class Core:
         elif sender != here.me.handle and not here.left:
             knew = here.table.here
             try:
+                if kind == Kind.PACKED and arrival.reply:  # else an answer has no measure
+                    kind, data = unpacked(data)
+                    arrival = arrival._replace(data=data)
                 self._take(now, arrival, kind, sender)
             except (MalformedError, struct.error):
                 here.counts["malformed message"] += 1
@@ -218,7 +222,7 @@ class Core:
         elif kind == Kind.HELLO:
             at = syncer.on_hello(now, arrival, sender)
         elif kind == Kind.DIGEST:
-            at = syncer.on_digest(now, arrival)
+            at = syncer.on_digest(now, arrival, sender)
         else:
             self._take_sync(now, arrival, kind, sender)
             return

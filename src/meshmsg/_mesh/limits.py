@@ -115,6 +115,8 @@ class Times:
     """Between two syncs afterwards, times the logarithm of the number of members over 32."""
     heal: float = 10.0
     """Between two tries to reach one who is unreachable or forgotten, or a seed."""
+    beside: float = 0.04
+    """Between two handfuls of seeds that are tried side by side, as long as nobody answers."""
     join: float = 0.5
     """Between two tries of the seeds as long as nobody is known."""
     join_max: float = 8.0

@@ -43,6 +43,8 @@ class Kind(IntEnum):
     """Nothing but rumours."""
     BUSY = 13
     """I answer enough syncs already."""
+    PACKED = 14
+    """A message of a sync, compressed (packing.py)."""
 
 
 KINDS = {int(kind): kind for kind in Kind}

@@ -39,6 +39,7 @@ from .octets import (
     version_of,
 )
 from .opinion import Opinions
+from .packing import packed
 from .table import STANDING, Row
 from .told import Arrival, Send, State
 
@@ -124,6 +125,7 @@ class Syncer:
     def on_hello(self, now: float, arrival: Arrival, sender: bytes) -> int:
         """Compare the digests; return where the rumours begin."""
         here = self.here
+        self._there(sender)
         (digest,) = DIGEST.unpack_from(arrival.data, AT)
         if digest == here.table.digest:
             here.answer(arrival, here.head(Kind.SAME))
@@ -135,7 +137,7 @@ class Syncer:
             self._differs()
             data = here.head(Kind.DIGEST) + BUCKET_DIGESTS.pack(*here.table.buckets)
             data += rumour_octets(Rumour.RECORD, here.me.raw)
-            here.answer(arrival, data)
+            here.answer(arrival, packed(data))
         return AT + DIGEST.size
 
     def _busy(self, arrival: Arrival) -> bytes:
@@ -155,9 +157,10 @@ class Syncer:
         self._answering[sender] = now + SYNC_TIME
         return True
 
-    def on_digest(self, now: float, arrival: Arrival) -> int:
+    def on_digest(self, now: float, arrival: Arrival, sender: bytes) -> int:
         """Tell what we have in the buckets that differ."""
         here = self.here
+        self._there(sender)
         theirs = BUCKET_DIGESTS.unpack_from(arrival.data, AT)
         self._differs()
         differ = [i for i, own in enumerate(here.table.buckets) if own != theirs[i]]
@@ -178,7 +181,7 @@ class Syncer:
                 break
             chosen.append(bucket)
         data = b"".join(entry for bucket in chosen for entry in entries[bucket])
-        self.here.answer(arrival, here.head(Kind.VERSIONS) + bits_of(chosen) + data)
+        here.answer(arrival, packed(here.head(Kind.VERSIONS) + bits_of(chosen) + data))
         return AT + BUCKET_DIGESTS.size
 
     def _limit(self) -> int:
@@ -206,10 +209,11 @@ class Syncer:
         mine = {row.signed.handle: row for row in here.table.in_buckets(bits)}
         want: list[bytes] = []
         give: list[Row] = []
-        warned = 0
+        warned, own = 0, here.me.handle[0] in bits
         for handle, incarnation, seq, standing in VERSION_ENTRY.iter_unpack(data[AT + BITS :]):
             row = mine.pop(handle, None)
             if handle == here.me.handle:
+                own = (incarnation, seq) < (here.me.record.incarnation, here.me.record.seq)
                 if standing == STANDING[State.UNREACHABLE]:
                     self.opinions.accused(now, incarnation)
                 continue
@@ -229,34 +233,43 @@ class Syncer:
                 self.opinions.check(handle)
                 self.opinions.warn(row)
         give.extend(mine.values())
-        self._records(now, arrival, give)
+        self._records(now, arrival, self._mine(own) + [self._octets(row) for row in give])
         limit = (SYNC_MAX - AT) // HANDLE
         if want:
             self.here.answer(arrival, here.head(Kind.WANT) + b"".join(want[:limit]))
 
-    def _records(self, now: float, arrival: Arrival, rows: list[Row]) -> None:
+    def _mine(self, wanted: bool) -> list[bytes]:
+        """Return what a sync brings of this node, if the other one has not got it by now."""
+        return [rumour_octets(Rumour.RECORD, self.here.me.raw)] if wanted else []
+
+    def _octets(self, row: Row) -> bytes:
+        """Return what a sync brings of a member."""
+        kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
+        data = rumour_octets(kind, row.signed.raw)
+        if isinstance(row.proof, Statement):
+            data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
+        return data
+
+    def _records(self, now: float, arrival: Arrival, records: list[bytes]) -> None:
         """Send records, in as many messages as they need."""
         here = self.here
         head = here.head(Kind.RECORDS)
-        own = rumour_octets(Rumour.RECORD, here.me.raw)
-        parts, size, total = [own], AT + len(own), 0
+        parts: list[bytes] = []
+        size, total = AT, 0
         allowed = min(SYNC_TOTAL_MAX, self._allowance + (now - self._allowed_at) * SYNC_PER_SECOND)
-        for row in rows:
-            kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
-            data = rumour_octets(kind, row.signed.raw)
-            if isinstance(row.proof, Statement):
-                data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
+        for data in records:
             total += len(data)
             if total > allowed:
                 here.counts["record beyond the limit of syncs"] += 1
                 break
             if size + len(data) > SYNC_MAX:
-                self.here.answer(arrival, head + b"".join(parts))
+                here.answer(arrival, packed(head + b"".join(parts)))
                 parts, size = [], AT
             parts.append(data)
             size += len(data)
         self._allowance, self._allowed_at = max(0.0, allowed - total), now
-        self.here.answer(arrival, head + b"".join(parts))
+        if parts:
+            here.answer(arrival, packed(head + b"".join(parts)))
 
     def _there(self, handle: bytes) -> None:
         """Look for one that is gone here and is there for another."""
@@ -266,11 +279,11 @@ class Syncer:
 
     def on_want(self, now: float, arrival: Arrival) -> None:
         """Send the records that were asked for."""
-        rows = self.here.table.rows
-        wanted = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
-        self._records(
-            now, arrival, [rows[handle] for handle in dict.fromkeys(wanted) if handle in rows]
-        )
+        here, rows = self.here, self.here.table.rows
+        asked = handles_of(arrival.data, AT, min(MEMBERS_MAX, (SYNC_MAX - AT) // HANDLE))
+        wanted = dict.fromkeys(asked)
+        known = [self._octets(rows[handle]) for handle in wanted if handle in rows]
+        self._records(now, arrival, self._mine(here.me.handle in wanted) + known)
 
     def on_records(self, now: float, arrival: Arrival, sender: bytes) -> None:
         """Take records; a few that are new are passed on, many are what others sync, too."""

@@ -21,6 +21,9 @@ from meshmsg.mesh._finding.seeds import SharedDir as SharedDir
 from meshmsg.mesh._finding.seeds import Static as Static
 from meshmsg.mesh._finding.spark import SparkSeeds as SparkSeeds
 from meshmsg.mesh._finding.text import parse_seed as parse_seed
+from meshmsg.mesh._outside.asking import ask as ask
+from meshmsg.mesh._outside.info import MemberInfo as MemberInfo
+from meshmsg.mesh._outside.info import MeshInfo as MeshInfo
 from meshmsg.mesh._sync import Mesh as Mesh
 from meshmsg.mesh._watch import Watch as Watch
 
@@ -33,7 +36,9 @@ __all__ = [
     "EventKind",
     "Explanation",
     "Member",
+    "MemberInfo",
     "Mesh",
+    "MeshInfo",
     "Record",
     "Seed",
     "SeedInfo",
@@ -43,6 +48,7 @@ __all__ = [
     "State",
     "Static",
     "Watch",
+    "ask",
     "parse_seed",
 ]
 

@@ -1,17 +1,15 @@
 """What a node knows of another one, and why: for `explain`, and for who asks from outside.
 
-Not here: asking (_questions.py). Law: plain values; times are seconds ago, so that they mean the
-same on another machine.
+Not here: asking (_outside). Law: plain values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from meshmsg._hints.plural import counted
-from meshmsg._mesh.told import Event, Member, State
+from meshmsg._mesh.told import Member, State
 from meshmsg.mesh._addresses import name_of, name_of_host
 from meshmsg.mesh._finding.asking import SeedInfo
 
@@ -108,38 +106,6 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-
-def member_dict(one: Member, now: float) -> dict[str, Any]:
-    """Return a node as what JSON has; times are seconds ago."""
-    record = one.record
-    return {
-        "name": record.name,
-        "node_id": record.node_id.hex(),
-        "state": one.state.name,
-        "since": round(max(now - one.since, 0.0), 3),
-        "heard": None if one.heard is None else round(max(now - one.heard, 0.0), 3),
-        "rtt": one.rtt,
-        "addresses": list(record.addresses),
-        "host": name_of_host(record.host),
-        "zone": record.zone,
-        "incarnation": record.incarnation,
-        "services": [
-            {
-                "name": s.name,
-                "role": s.role,
-                "endpoints": list(s.endpoints),
-                "meta": dict(s.meta),
-                "weight": s.weight,
-            }
-            for s in record.services
-        ],
-    }
-
-
-def event_dict(event: Event, now: float) -> dict[str, Any]:
-    """Return an event as what JSON has."""
-    return {"event": event.kind.name, **member_dict(event.member, now)}
 
 
 def matching(members: Sequence[Member], node: str) -> tuple[Member, ...]:

@@ -48,7 +48,7 @@ DIAL_AGAIN_S = 5.0
 """Longer than a connection that failed is kept: the mesh itself says when it is dialed again."""
 WANTS_SECRET = "this mesh has a secret: give its file (secret=)"
 QUESTION = b"meshmsg.ask"
-"""First of the frames of who is no member and asks (_questions.py)."""
+"""First of the frames of who is no member and asks (_outside)."""
 _WHERE, _SEEN = b"meshmsg.where", b"meshmsg.seen"
 """Frames of "I dialed this address; where do you see me?", and of the answer."""
 TWO = 2
@@ -228,8 +228,9 @@ class Link:
 
     @property
     def waits(self) -> bool:
-        """Whether something waits for a connection to be made."""
-        return any(made.waiting for made in self._open.values() if not made.up)
+        """Whether something for a member waits for a connection to be made."""
+        dialed = (made for made in self._open.values() if not made.up)
+        return any(made.waiting and made.node is not None for made in dialed)
 
     # What came
 

@@ -1,123 +1,40 @@
-"""What a mesh is for threads and for asyncio: its parts made and put together, and all that does
-not wait.
+"""What a mesh is for threads and for asyncio: all that does not wait.
 
-Not here: waiting (_sync.py, aio.py). Law: what is wrong with an argument is told before anything is
-opened; what was opened is closed if the rest fails.
+Not here: how a node is made (_opening.py), waiting (_sync.py, aio.py). Law: what is wrong with an
+argument is told before anything changes.
 """
 
 from __future__ import annotations
 
 import os
-import socket as system
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from random import SystemRandom
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from meshmsg._binding.core import error_for, lib, to_ms
-from meshmsg._binding.errors import InsecureBindError, ResourceError, TimedOutError, UsageError
+from meshmsg._binding.core import lib, to_ms
+from meshmsg._binding.errors import TimedOutError, UsageError
 from meshmsg._hints.plural import counted
-from meshmsg._mesh.keys.node import private_key
-from meshmsg._mesh.limits import CLUSTER_MAX, MESSAGE_MAX, NAME_MAX
+from meshmsg._mesh.octets import MalformedError
 from meshmsg._mesh.told import Member, State
 from meshmsg._ranges.server_form import ServerForm
-from meshmsg._security.policy import Policy
-from meshmsg._security.tls import NodeSecret, Secret
+from meshmsg._security.tls import Secret
 from meshmsg._socket.base import SocketBase
-from meshmsg._socket.options import check_count, check_flag
+from meshmsg._socket.options import check_count
 from meshmsg._socket.state import Followed
-from meshmsg.mesh._addresses import PLAIN, here, is_loopback, name_of, parts_of, reachable
-from meshmsg.mesh._driver import LEAVE_S, Driver
+from meshmsg.mesh._addresses import name_of, reachable
+from meshmsg.mesh._driver import LEAVE_S
 from meshmsg.mesh._explain import ITSELF, Explanation, matching
-from meshmsg.mesh._finding.asking import seeds_of
-from meshmsg.mesh._finding.dns import INSTALL
 from meshmsg.mesh._finding.lacking import lacking
-from meshmsg.mesh._finding.seeds import Node, Seed
+from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._follow import Follower
-from meshmsg.mesh._link import Link
 from meshmsg.mesh._offers import service_name
-from meshmsg.mesh._place import AUTO, Place
-from meshmsg.mesh._questions import Questions
+from meshmsg.mesh._opening import opened
+from meshmsg.mesh._outside.questions import Questions
+from meshmsg.mesh._place import AUTO
 from meshmsg.mesh._select import choice_of, misfit
 from meshmsg.mesh._watch import is_there, offers
 
-LOOPBACK = "tcp://127.0.0.1:0"
-EVERYWHERE = "tcp://*:0"
-KEY_SIZE = 32
-"""Octets of the key that a node signs with; it is of this process only."""
-SALT = 8
 SocketT = TypeVar("SocketT", bound=SocketBase)
-
-
-def _text(name: str, given: object, most: int, *, empty: bool) -> str:
-    if not isinstance(given, str):
-        raise TypeError(f"{name} is {given!r}; it is a str")
-    size = len(given.encode("utf-8", "surrogateescape"))
-    if size > most or (not given and not empty) or not given.isprintable():
-        raise UsageError(f"{name} is {given!r}; it is printable, of up to {most} octets")
-    return given
-
-
-def _check(cluster: str, zone: str, name: str, insecure: bool, transport: str) -> None:
-    """Refuse what cannot be."""
-    _text("cluster", cluster, CLUSTER_MAX, empty=False)
-    _text("zone", zone, NAME_MAX, empty=True)
-    _text("name", name, NAME_MAX, empty=True)
-    check_flag("insecure", insecure)
-    if transport not in ("tcp", "udp"):
-        raise UsageError(f'transport is {transport!r}; it is "tcp" or "udp"')
-
-
-def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
-    """Return what protects the connections.
-
-    Raises:
-        UsageError, ResourceError, OSError: As of `meshmsg.Secret`.
-    """
-    if secret is None or isinstance(secret, Secret):
-        return secret
-    try:
-        return Secret(secret)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            error.errno,
-            f"secret= names a file that is not there: {os.strerror(error.errno or 0)}",
-            os.fspath(secret),
-        ) from None
-
-
-def _of_node(shared: Secret | None, seed: bytes, name: str) -> NodeSecret | None:
-    """Return the policy of a node with that key; None: there is no secret."""
-    return None if shared is None else NodeSecret(shared, private_key(seed), name)
-
-
-def _linked(link: Callable[[], Link], bind: str) -> Link:
-    """Bind; what a socket would be told to pass is said in the words of a Mesh."""
-    try:
-        return link()
-    except InsecureBindError as error:
-        raise error_for(
-            error.code,
-            f"a Mesh at {bind} would let anybody in who can reach this machine; pass secret= (the "
-            "file that `meshmsg keygen NAME --secret` makes), bind to 127.0.0.1, or say "
-            "insecure=True if the network is trusted",
-            address=bind,
-        ) from None
-
-
-def _bind_of(bind: str | None, security: Policy | None) -> str:
-    if bind is None:
-        return LOOPBACK if security is None else EVERYWHERE
-    if not isinstance(bind, str):
-        raise TypeError(f"bind is {bind!r}; it is a str such as tcp://10.0.0.5:7450")
-    if security is None and bind.startswith("tls+"):
-        raise UsageError(f"bind is {bind!r}, and nothing protects it: pass secret=")
-    bare = bind.removeprefix("tls+tcp://").removeprefix("tcp://")
-    if "://" in bare:
-        raise UsageError(f"bind is {bind!r}; a mesh port is tcp://host:port")
-    return f"{PLAIN}{bare}"
 
 
 class MeshForm:
@@ -137,63 +54,24 @@ class MeshForm:
         transport: Literal["tcp", "udp"] = "tcp",
     ) -> None:
         """Join; what is taken and raised is said of its class."""
-        _check(cluster, zone, name, insecure, transport)
-        given = name or f"{system.gethostname()[:64]}-{os.getpid()}"
-        asked = seeds_of(seeds)
-        own = os.urandom(KEY_SIZE)
-        self.security: Secret | None = _of_node(policy_of(secret), own, given)
-        where = _bind_of(bind, self.security)
-        try:
-            from meshmsg._mesh.signing import Ed25519Signer, ed25519_verify
-            from meshmsg.mesh._udp.port import ROOM, beside, port_of
-        except ImportError:
-            raise ResourceError(
-                f"a mesh needs cryptography, which is not there: {INSTALL}", code=lib.MM_ENOTSUP
-            ) from None
-        from meshmsg._mesh.core import Core
-        from meshmsg._mesh.octets import MalformedError
-
-        rung = threading.Event()  # until there is a driver
-        ring: list[Any] = [rung.set]
-        salt = os.urandom(SALT)
-        ports = partial(Link, where, self.security, insecure, salt, lambda: ring[0]())
-        linked = partial(_linked, ports, where)
-        link, datagrams = (linked(), None) if transport == "tcp" else beside(linked, where)
-        try:
-            place = Place(link.address, advertise)
-            core = Core(
-                name=given,
-                cluster=cluster,
-                boot_epoch=time.time_ns() // 1_000_000,
-                signer=Ed25519Signer(own),
-                verify=ed25519_verify,
-                rng=SystemRandom(),
-                now=time.monotonic(),
-                addresses=place.addresses,
-                host=here(),
-                zone=zone,
-                message_max=MESSAGE_MAX if datagrams is None else ROOM,
-            )
-            path = "" if self.security is None else self.security._files.paths[0]
-            for seed in asked:
-                seed._joins(Node(cluster, path, lambda: place.endpoint))
-            self._driver = driver = Driver(core, place, time.monotonic, self.security)
-            port = port_of(datagrams, cluster, core.me().node_id, path)
-        except BaseException as error:
-            link.router.close()
-            if datagrams is not None:
-                datagrams.close()
-            if isinstance(error, MalformedError):
-                raise UsageError(f"this node cannot be told of: {error}") from None
-            raise
-        self._malformed = MalformedError
+        parts = opened(
+            cluster=cluster,
+            name=name,
+            seeds=seeds,
+            bind=bind,
+            advertise=advertise,
+            secret=secret,
+            zone=zone,
+            insecure=insecure,
+            transport=transport,
+        )
+        self.security: Secret | None = parts.security
+        self._driver = driver = parts.driver
         self._followers: list[Follower] = []
-        trusted = self.security is not None or is_loopback(parts_of(link.address)[1])
-        questions = Questions(self, trusted=trusted)
+        questions = Questions(self, trusted=parts.trusted)
         driver.answer = questions.answer
         driver.listen(questions)
-        ring[0] = driver.ring
-        driver.begin(link, asked, SystemRandom(), port)
+        parts.begin()
 
     # What it is
 
@@ -370,7 +248,7 @@ class MeshForm:
             before = driver.offers.put(service, socket, meta, weight)
             try:
                 driver.changed()
-            except self._malformed as error:
+            except MalformedError as error:
                 driver.offers.restore(service, before)
                 raise UsageError(f"announcing {service!r}: {error}") from None
         driver.ring()

@@ -7,16 +7,23 @@ thread of its own; a cancelled call has taken nothing.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from meshmsg._binding.core import to_ms
+from meshmsg._binding.core import ends_of, left_of, to_ms
 from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
 from meshmsg._mesh.told import Event, Member
+from meshmsg._security.tls import Secret
+from meshmsg.aio._roles import Dealer
 from meshmsg.mesh._driver import LEAVE_S
 from meshmsg.mesh._mesh import MeshForm
 from meshmsg.mesh._offers import service_name
+from meshmsg.mesh._opening import policy_of
+from meshmsg.mesh._outside.asking import TIMEOUT_S, Asked, check_timeout
+from meshmsg.mesh._outside.info import MeshInfo, mesh_info
+from meshmsg.mesh._outside.questions import LIST
 from meshmsg.mesh._watch import EventQueue
 
 if TYPE_CHECKING:
@@ -167,4 +174,35 @@ class Mesh(MeshForm):
         await self.leave()
 
 
-__all__ = ["Mesh", "Watch"]
+async def ask(
+    address: str,
+    *,
+    secret: str | os.PathLike[str] | Secret | None = None,
+    timeout: float | None = TIMEOUT_S,
+) -> MeshInfo:
+    """Ask any node of a mesh who is there and what they offer: as `meshmsg.mesh.ask`.
+
+    Cancel-safe: yes. Arguments, result and errors are the same.
+    """
+    check_timeout(timeout)
+    security = policy_of(secret)
+    asked = Asked(address, security)
+    deadline = ends_of(timeout)
+    async with Dealer(connect=asked.url, security=security) as dealer:
+        token, question = asked.question(LIST)
+        try:
+            await dealer.wait_for_peers(1, timeout=timeout)
+            await dealer.send_frames(question, timeout=left_of(deadline))
+        except TimedOutError as error:
+            raise asked.nobody(error, dealer.events()) from None
+        told = None
+        while told is None:
+            try:
+                frames = await dealer.recv_frames(timeout=left_of(deadline))
+            except TimedOutError:
+                raise asked.silent(timeout) from None
+            told = asked.answer(frames, token)
+    return mesh_info(told, asked.address)
+
+
+__all__ = ["Mesh", "Watch", "ask"]

@@ -90,7 +90,7 @@ JOIN_S = 7
 
 def join(size: int, seed: int, *, limit: float = 60.0) -> Join:
     """All start at once and know one seed."""
-    world = World(seed)
+    world = World(seed, watched=False)
     first = world.host()
     for _ in range(size - 1):
         world.host(seeds=(first.address,))

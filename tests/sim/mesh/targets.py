@@ -14,8 +14,8 @@ JOIN_ONE = 1.0
 JOIN = {100: 7.0, 1000: 7.0}
 """All start at once, with one seed."""
 JOIN_RATE = 30.0
-"""KB a second of each node, over the time that such a join may take."""
-JOIN_KB = {10: 10.0, 30: 20.0, 100: 35.0}
+"""KB a second of each node, until all know all: a thousand that start at once."""
+JOIN_KB = {10: 8.0, 30: 14.0, 100: 25.0}
 """KB of each node in that time: what is left to smaller meshes."""
 HEAL = 15.0
 STEADY = 1000.0

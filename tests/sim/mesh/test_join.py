@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from meshmsg._mesh.limits import Times
 from meshmsg._mesh.told import Service
 
 from . import scenes
@@ -43,7 +44,7 @@ def test_a_thousand_that_start_at_once_know_each_other_in_time_and_do_not_fill_t
     for seed in range(4):
         joined = scenes.join(1000, seed)
         assert joined.took <= JOIN[1000], f"seed {seed}"
-        assert joined.window <= JOIN_RATE, f"seed {seed}"
+        assert max(joined.rate, joined.window) <= JOIN_RATE, f"seed {seed}"
 
 
 @pytest.mark.parametrize(("there", "new"), [(100, 100), (100, 10), (20, 200)])
@@ -57,6 +58,16 @@ def test_many_that_join_a_mesh_at_rest_are_known_to_all_in_time(there: int, new:
         assert world.run_until(lambda world=world: scenes.complete(world), 40.0) <= JOIN[100], (
             f"seed {seed}"
         )
+
+
+def test_a_live_seed_among_thirty_silent_ones_is_found_within_one_pause() -> None:
+    """Packets to those are dropped: nothing says that nobody is there."""
+    for seed in range(100):
+        world = World(seed, loss=0.0)
+        live = world.host()
+        silent = tuple(f"tcp://10.98.0.{number}:7450" for number in range(30))
+        world.host(seeds=(*silent, live.address))
+        assert world.run_until(lambda world=world: scenes.complete(world), 30.0) <= Times().join
 
 
 def test_nodes_whose_seed_starts_last_wait_for_it() -> None:

@@ -86,8 +86,12 @@ class Host:
 class World:
     """The simulation."""
 
-    def __init__(self, seed: int, *, times: Times | None = None, loss: float = 0.01) -> None:
+    def __init__(
+        self, seed: int, *, times: Times | None = None, loss: float = 0.01, watched: bool = True
+    ) -> None:
+        """Make an empty one; watched: whether it is kept what the cores tell."""
         self.rng = Random(seed)
+        self.watched = watched
         self.times = times or Times()
         self.network = Network(loss=loss)
         self.now = 0.0
@@ -210,8 +214,10 @@ class World:
                     if target is not None:
                         self._send(host, target, item.data, item.node)
         if here.told:
-            for event in core.events():
-                self.seen.append((self.now, host, event.kind, event.member.record.node_id))
+            told = core.events()
+            if self.watched:
+                at = self.now
+                self.seen += [(at, host, one.kind, one.member.record.node_id) for one in told]
         due = max(self.now, core.due() / host.rate + (LATER_S if host.rate != 1.0 else 0.0))
         if due < host.tick_at - 1e-9:
             host.tick_at = due

@@ -1,7 +1,8 @@
 """Whom to speak to who is not a member that is there: seeds, and those who are gone.
 
 Not here: what is said (sync.py). Law: however many addresses are known, one is tried at a time,
-but for a node that knows nobody, which tries several; who was tried waits for all who were not.
+but for a node that knows nobody, which tries up to `SIDE_BY_SIDE`; who was tried waits for all who
+were not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from ..table import HERE
 from ..told import State
 
 AT_ONCE = 3
-"""Seeds that are tried at once by a node that knows nobody."""
+"""Seeds that are tried at once by a node that knows nobody; others follow soon, if none answers."""
+SIDE_BY_SIDE = 32
+"""Seeds that are tried between two pauses, and wait for an answer side by side."""
 REFUSED_MAX = 61
 """Places that refusals free between two pauses, each for one more seed."""
 
@@ -32,6 +35,8 @@ class Dialer:
         self._round = 1
         self._tried: dict[str, int] = {}
         """By seed: the round that it was tried in last; each seed has one try a round."""
+        self._begun = 0
+        """Seeds that were tried since the last pause."""
         self._free = 0
         """Places that refusals may still free before the next pause is over."""
 
@@ -63,11 +68,12 @@ class Dialer:
         """Try whom it is time to try."""
         if self.next_at > now:
             return
-        if self.here.table.here:
-            self._heal(now)
+        if not self.here.table.here:
+            self._join(now)
         else:
-            self._join()
-        self._plan(now)
+            self._begun = 0
+            self._heal(now)
+            self._plan(now)
 
     def _others(self) -> list[str]:
         """The seeds that are not this node itself."""
@@ -83,16 +89,25 @@ class Dialer:
         self._tried[address] = self._round
         self.syncer.send_hello(address)
 
-    def _join(self) -> None:
-        self._free = REFUSED_MAX
+    def _join(self, now: float) -> None:
+        """Try a few more; pause once so many wait for an answer, or all were tried."""
         seeds = self._others()
         waiting = self._waiting(seeds)
-        if not waiting:  # all were: the next round, after a longer pause
-            self._round += 1
-            self._wait = min(self.here.times.join_max, self._wait * 1.5)
-            waiting = self._waiting(seeds)
-        for address in waiting[:AT_ONCE]:
+        if not self._begun:  # a pause is over
+            self._free = REFUSED_MAX
+            if not waiting:  # all were: the next round, after a longer pause
+                self._round += 1
+                self._wait = min(self.here.times.join_max, self._wait * 1.5)
+                waiting = self._waiting(seeds)
+        few = min(AT_ONCE, SIDE_BY_SIDE - self._begun)
+        for address in waiting[:few]:
             self._try(address)
+        self._begun += few
+        if len(waiting) > few and self._begun < SIDE_BY_SIDE:
+            self.next_at = now + self.here.times.beside
+        else:
+            self._begun = 0
+            self._plan(now)
 
     def missed(self, address: str) -> None:
         """Take that nobody can be reached at an address: its place is free for another seed."""

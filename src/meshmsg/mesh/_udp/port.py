@@ -37,7 +37,10 @@ BUFFER = 1024 * 1024
 """Octets that the system is asked to keep of what came; it may have its own limit."""
 REPLIES_MAX = 8_192
 """Datagrams that an answer may still go back to."""
-SYNC_KINDS = (Kind.HELLO, Kind.SAME, Kind.DIGEST, Kind.VERSIONS, Kind.RECORDS, Kind.BUSY)
+SYNC_KINDS = (
+    *(Kind.HELLO, Kind.SAME, Kind.DIGEST, Kind.VERSIONS, Kind.RECORDS, Kind.BUSY),
+    Kind.PACKED,
+)
 """Messages that always go over a connection."""
 _ASK, _YES = b"?", b"!"
 """What is said of datagrams themselves: no message of the mesh is so short."""

@@ -1,0 +1,1 @@
+"""Who is no member asks a node who is there, and the node answers."""
