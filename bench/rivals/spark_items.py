@@ -1,8 +1,8 @@
 """Work items to the tasks of Spark and their results back: by FanOut, and by pyzmq as one would
 write it by hand. The work is none: an item is its result.
 
-By hand: a PUSH hands items out in turn and a PULL takes results, until all came; then end markers go
-until each task has one. What a killed worker had is lost with it, and the job waits for ever.
+By hand: a PUSH hands items out in turn and a PULL takes results, until all came. Then end markers
+go until each task has one. What a killed worker had is lost, and the job waits for ever.
 """
 
 from __future__ import annotations

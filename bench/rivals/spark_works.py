@@ -30,7 +30,7 @@ LOOK_SECONDS = 0.01
 """Until it is looked again how far a query is."""
 
 
-class Helper:
+class Program:
     """A program that does so many at a time as a line says."""
 
     def __init__(self, process: subprocess.Popen[str], where: str) -> None:
@@ -50,7 +50,7 @@ class Helper:
 
 
 @contextmanager
-def helping(program: str, *words: str) -> Iterator[Helper]:
+def helping(program: str, *words: str) -> Iterator[Program]:
     """Start one; it is ended, too."""
     command = [sys.executable, "-m", f"{BENCH}.rivals.{program}", *words]
     with subprocess.Popen(
@@ -61,7 +61,7 @@ def helping(program: str, *words: str) -> Iterator[Helper]:
             where = process.stdout.readline().strip()
             if not where:
                 raise BenchError(f"{program} ended without a word")
-            yield Helper(process, where)
+            yield Program(process, where)
         finally:
             process.terminate()
 

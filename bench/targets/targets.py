@@ -229,11 +229,11 @@ def sparked() -> list[Target]:
         ),
         Target("P17", "source spark", "messages_per_s", *streams, 0.8, at=TENFOLD),
         *(
-            Target("P17", f"{kind} spark", "messages_per_s", *pair, bound, at=at)
-            for kind, pair, bound, at in (
-                ("source", ("meshmsg-spark-put", "pyzmq-spark"), 1, size),
-                ("sink", GROUPS["sink spark"], 2, size),
-                ("items", GROUPS["items spark"], 0.8, ITEM_BYTES),
+            Target("P17", f"{kind} spark", "messages_per_s", f"{mesh}-{own}", beside, bound, at=at)
+            for kind, own, beside, bound, at in (
+                ("source", "put", "pyzmq-spark", 1, size),
+                ("sink", "sink", "pyzmq-spark-rows", 2, size),
+                ("items", "items", "pyzmq-spark-items", 0.8, ITEM_BYTES),
             )
         ),
         *(
