@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 AT_ONCE = 1000
 """Messages of meshmsg that are taken in one call."""
@@ -33,7 +34,15 @@ def meshmsg() -> None:
 
     with meshmsg.Pull(bind="tcp://127.0.0.1:0", ack="auto") as pull:
         _say(pull.endpoint)
-        take_all(lambda left: len(pull.recv_many(min(left, AT_ONCE))), sys.stdin, _say)
+
+        def some(left: int) -> int:
+            taken = len(pull.recv_many(min(left, AT_ONCE)))
+            if taken == left:  # the last: what was taken is done once more is asked for
+                with suppress(meshmsg.WouldBlockError):
+                    pull.recv_many(1, timeout=0)
+            return taken
+
+        take_all(some, sys.stdin, _say)
 
 
 def pyzmq() -> None:
