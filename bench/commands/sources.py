@@ -1,5 +1,5 @@
-"""The commands source and trigger: messages a second that Spark reads, of what is there, by its
-sources; and what a stream of few messages takes.
+"""The commands source, sink, items and trigger: messages a second that Spark reads by its sources,
+writes, or works on; and what a stream of few messages takes.
 
 The session of Spark is in this process, and stays: the first round starts its Python workers.
 """
@@ -23,22 +23,31 @@ SPARK = "spark"
 """Where there is no other end, in the place of a transport."""
 PEERS = (
     "meshmsg-spark,pyzmq-spark,pyzmq-spark-batch,arrow-spark,parquet-spark,socket-spark,kafka-spark"
-    ",meshmsg-spark-stream,parquet-spark-stream"
+    ",meshmsg-spark-stream,parquet-spark-stream,meshmsg-spark-put"
 )
+SINKS = "meshmsg-spark-sink,pyzmq-spark-rows"
+ITEMS = "meshmsg-spark-items,pyzmq-spark-items"
 STREAMS = "meshmsg-spark,kafka-spark,arrow-spark"
 TRIGGER_ROWS = 4000
 """Rows of a stream whose latency is measured, at 200 a second."""
 COUNT = 400_000
 """Messages of a measurement."""
+ITEM_COUNT = 100_000
+"""Items of one."""
 
 
 def add_commands(commands: Any) -> None:
-    """Put it among the commands."""
-    parser = commands.add_parser("source", help="reading into Spark, by its sources")
-    parser.add_argument("--count", type=whole(2), default=COUNT, help="messages a measurement")
-    add_size(parser, "1024", least=2)
-    add_common(parser, PEERS)
-    parser.set_defaults(run=source)
+    """Put them among the commands."""
+    for kind, peers, count, size, what in (
+        ("source", PEERS, COUNT, 1024, "reading into Spark, by its sources"),
+        ("sink", SINKS, COUNT, 1024, "writing out of Spark, by its sinks"),
+        ("items", ITEMS, ITEM_COUNT, 64, "work items to tasks of Spark, and results back"),
+    ):
+        parser = commands.add_parser(kind, help=what)
+        parser.add_argument("--count", type=whole(2), default=count, help="messages a measurement")
+        add_size(parser, str(size), least=2)
+        add_common(parser, peers)
+        parser.set_defaults(run=source, kind=kind)
     parser = commands.add_parser("trigger", help="a stream of few messages into Spark")
     parser.add_argument("--count", type=whole(200), default=TRIGGER_ROWS, help="rows that count")
     add_size(parser, "1024", least=8)
@@ -83,19 +92,21 @@ def trigger(chosen: argparse.Namespace) -> int:
     return output.finish()
 
 
-def source_case(peer: Peer, size: int, count: int, seed: int, load: str = "") -> Case:
+def source_case(
+    peer: Peer, size: int, count: int, seed: int, load: str = "", *, kind: str = "source"
+) -> Case:
     """One peer's case; what it needs is fetched now."""
     peer.fetch()
     facts = {"size": size, "count": count, **({"load": load} if load else {})}
-    return Case(peer, "source", SPARK, Sourced(peer, size, count, seed), facts)
+    return Case(peer, kind, SPARK, Sourced(peer, size, count, seed), facts)
 
 
 def source(chosen: argparse.Namespace) -> int:
-    """The command source."""
+    """The commands source, sink and items."""
     output = Output(chosen)
     output.measure_all(
         [
-            [source_case(p, size, chosen.count, chosen.seed) for p in chosen.peer]
+            [source_case(p, size, chosen.count, chosen.seed, kind=chosen.kind) for p in chosen.peer]
             for size in chosen.size
         ]
     )

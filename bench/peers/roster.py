@@ -34,6 +34,8 @@ RIVALS = (
     *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
     *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "arrow-spark", "parquet-spark"),
     *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
+    *("meshmsg-spark-put", "meshmsg-spark-sink", "pyzmq-spark-rows"),
+    *("meshmsg-spark-items", "pyzmq-spark-items"),
 )
 """The names of those in rivals/."""
 

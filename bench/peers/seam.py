@@ -222,7 +222,7 @@ class Peer:
         return {}
 
     def source_rate(self, task: Task) -> float:
-        """Read what is there into Spark once; messages a second."""
+        """Have Spark read, write or work on so many messages once; how many a second."""
         raise BenchError(f"{self.name} is no source of Spark")
 
     def trigger_costs(self, task: Task) -> dict[str, float]:

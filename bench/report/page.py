@@ -48,6 +48,8 @@ TITLES = {
     "spooled": "Throughput, kept by the sender",
     "replay": "Reading a full spool",
     "source": "Reading into Spark",
+    "sink": "Writing out of Spark",
+    "items": "Work items of Spark's tasks",
     "trigger": "Streams of few messages into Spark",
     "opening": "Opening after a kill",
     "cpu": "CPU time",

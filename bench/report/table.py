@@ -185,6 +185,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
 }
 COLUMNS["acked"] = COLUMNS["thr"]
+COLUMNS["sink"] = COLUMNS["items"] = COLUMNS["source"]
 COLUMNS["spooled"] = (*COLUMNS["thr"], Column("t_sync_us", "T_sync us", 1, range=True))
 LEADING: dict[str, tuple[str, ...]] = {
     "thr": ("receiver_per_s",),
@@ -200,6 +201,8 @@ LEADING: dict[str, tuple[str, ...]] = {
     "spooled": ("receiver_per_s",),
     "replay": ("messages_per_s",),
     "source": ("messages_per_s",),
+    "sink": ("messages_per_s",),
+    "items": ("messages_per_s",),
     "trigger": ("p50_ms", "p99_ms", "trigger_ms", "idle_ms"),
     "opening": ("open_ms", "cold_ms"),
     "mesh": ("join_ms", "crash_ms"),

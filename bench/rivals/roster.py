@@ -29,6 +29,13 @@ from .spark_source import (
     SparkSocket,
 )
 from .spark_streams import SparkMeshStream, SparkParquetStream
+from .spark_works import (
+    SparkMeshItems,
+    SparkMeshPut,
+    SparkMeshSink,
+    SparkPyzmqItems,
+    SparkPyzmqRows,
+)
 from .zenoh_python import Zenoh
 
 REDIS, RABBIT, KAFKA, SPARK = Redis(), Rabbit(), Kafka(), SparkMesh()
@@ -69,4 +76,9 @@ RIVALS: tuple[Peer, ...] = (
     SparkKafka(KAFKA),
     SparkMeshStream(SPARK),
     SparkParquetStream(),
+    SparkMeshPut(),
+    SparkMeshSink(),
+    SparkPyzmqRows(),
+    SparkMeshItems(),
+    SparkPyzmqItems(),
 )

@@ -65,6 +65,7 @@ def begun() -> Any:
     connector = sorted(map(str, place_of(CONNECTOR, CONNECTOR_VERSION).glob("*.jar")))
     spark = (
         SparkSession.builder.master(f"local[{TASKS},4]")
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

@@ -57,6 +57,8 @@ TENFOLD = "ten times as many"
 """The load of P17 in which what Spark takes for a job is little."""
 SLOW_SOURCES = ("socket-spark", "kafka-spark")
 """Not measured with that."""
+ITEM_BYTES, ITEMS_SHARE = 64, 4
+"""Of a work item; and for so many messages of other rows there is one."""
 SIZES = (64, 1024, 16384)
 FANOUTS = {
     fanout_load(size, number): (size, number) for size in (64, 1024) for number in SUBSCRIBERS
@@ -93,7 +95,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "source spark": (
         *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "arrow-spark"),
         *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
+        "meshmsg-spark-put",
     ),
+    "sink spark": ("meshmsg-spark-sink", "pyzmq-spark-rows"),
+    "items spark": ("meshmsg-spark-items", "pyzmq-spark-items"),
     "trigger spark": ("meshmsg-spark", "kafka-spark", "arrow-spark"),
     "acked tcp": (
         *("meshmsg", "meshmsg-batch", "meshmsg-acked", "meshmsg-acked-batch"),
@@ -231,6 +236,14 @@ def sparked() -> list[Target]:
             for beside, bound, at in rates
         ),
         Target("P17", "source spark", "messages_per_s", *streams, 0.8, at=TENFOLD),
+        *(
+            Target("P17", f"{kind} spark", "messages_per_s", f"{mesh}-{own}", beside, bound, at=at)
+            for kind, own, beside, bound, at in (
+                ("source", "put", "pyzmq-spark", 1, size),
+                ("sink", "sink", "pyzmq-spark-rows", 2, size),
+                ("items", "items", "pyzmq-spark-items", 0.8, ITEM_BYTES),
+            )
+        ),
         *(
             Target("P17", "trigger spark", figure, mesh, "kafka-spark", 1, low=True, at=size)
             for figure in behind
@@ -407,6 +420,9 @@ def cases_at(
     if kind == "source" and at == TENFOLD:
         there = [p for p in peers if p.name not in SLOW_SOURCES]
         return [source_case(p, 1024, 10 * chosen.sourced, chosen.seed, TENFOLD) for p in there]
+    if kind in ("sink", "items"):
+        count = chosen.sourced if kind == "sink" else chosen.sourced // ITEMS_SHARE
+        return [source_case(p, size, count, chosen.seed, kind=kind) for p in peers]
     if kind == "source":
         return [source_case(p, size, chosen.sourced, chosen.seed) for p in peers]
     if kind == "trigger":

@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> int:
     spark = (
         SparkSession.builder.master(f"local[{options.partitions},{ATTEMPTS}]")
         .appName("meshmsg demo")
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

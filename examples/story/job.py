@@ -33,6 +33,7 @@ def begun() -> Any:
     return (
         SparkSession.builder.master(f"local[{TASKS},{ATTEMPTS}]")
         .appName("meshmsg demo")
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

@@ -5,6 +5,7 @@ Not here: what it plans (planning.py). Importing this raises ImportError before 
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from pyspark.sql.streaming.datasource import (
@@ -16,11 +17,17 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from .planning import Planner
 from .readers import RangesStreamReader
+from .workers import tell_of_tcp
 
 
 class LimitedStreamReader(RangesStreamReader, SupportsTriggerAvailableNow):
     """Of `readStream`: Spark says where a batch begins, and how much it may have."""
+
+    def _plan(self) -> Planner:
+        tell_of_tcp(os.environ)
+        return super()._plan()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return what the options say; of several limits the others are kept here."""

@@ -6,7 +6,7 @@ Not here: what is read of it. Law: what protects it is a path on each machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import meshmsg as mm
 
@@ -45,3 +45,25 @@ def remote_of(
         more["security"] = mm.Secret(secret)
     with protected(options.security):
         return mm.RemoteSpool(tuple(endpoints), timeout=timeout, **more)
+
+
+class Asked(NamedTuple):
+    """A question to a server that is on its way, of which spool it shows and how far."""
+
+    remote: mm.RemoteSpool
+    begun: Any
+
+    def info(self, timeout: float) -> mm.RemoteSpoolInfo | None:
+        """Wait for the answer; None: the server is busy.
+
+        Raises:
+            TimedOutError, PeerError, SpoolChangedError, ClosedError: As of `RemoteSpool.info`, and
+                nothing is asked again.
+        """
+        return self.remote._end_info(self.begun, timeout)
+
+
+def ask_now(remote: mm.RemoteSpool) -> Asked | None:
+    """Ask which spool it is, and do not wait; None: that cannot be asked now."""
+    begun = remote._begin_info()
+    return None if begun is None else Asked(remote, begun)

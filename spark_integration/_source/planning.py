@@ -94,11 +94,14 @@ class Planner:
         Raises:
             SpoolTrimmedError: What is next was removed, and `failOnDataLoss` is true.
             SpoolChangedError: A copy from before was put back, or a spool is gone.
+            UsageError: Another query reads with the same `groupId`.
         """
         places = from_json(start)
         self._hold(places)
         shown = self._watch.ask() if self._target is None else self._target
         self._tell()
+        if clash := self._watch.clash():
+            raise mm.UsageError(clash)
         self._check(places, shown)
         ahead = {
             uuid: on(place, shown[uuid]) if uuid in shown else place

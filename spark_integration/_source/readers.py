@@ -53,8 +53,11 @@ class RangesStreamReader(DataSourceStreamReader):
     def _planner(self) -> Planner:
         """The one of the query; executors have none."""
         if self._made is None:
-            self._made = Planner(self._options)
+            self._made = self._plan()
         return self._made
+
+    def _plan(self) -> Planner:
+        return Planner(self._options)
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""

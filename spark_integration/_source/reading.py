@@ -78,7 +78,8 @@ class _Connections:
         corruption: Any = "fail" if options.fail_on_loss else "gap"
         secret = options.mesh and options.mesh.secret
         policy, timeout = (options.security, secret), options.fetch_timeout
-        key = (piece.uuid, endpoints, policy, corruption, timeout)
+        moves = bool(piece.nodes)
+        key = (piece.uuid, endpoints, policy, corruption, timeout, moves)
         with self._lock:
             if self._process != os.getpid():  # of a parent: not ours to close
                 self._open.clear()
@@ -93,6 +94,7 @@ class _Connections:
                     uuid=piece.uuid,
                     on_corruption=corruption,
                 )
+                remote._leaves = moves  # then it is looked for, rather than waited for
             self._open[key] = remote
             self._busy[remote] += 1
             self._prune()
@@ -249,19 +251,27 @@ def _batches(
     reach: _Reach, piece: RangePartition, options: SourceOptions, tally: Tally
 ) -> Iterator[mm.SpoolBatch]:
     """Read all of it, going on behind what is gone if that is no failure."""
-    seq, moved = piece.first, 0
+    seq, moved, since = piece.first, 0, time.monotonic()
     while seq < piece.end:
         remote = reach.connect()
         try:
             read = remote.read(seq, piece.end, max_bytes=options.batch_bytes, epoch=piece.epoch)
             for batch in read:
                 tally.skipped += _complete(batch, seq, piece, options)
-                seq = batch.last_seq + 1
+                seq, since = batch.last_seq + 1, time.monotonic()
                 yield batch
             if seq < piece.end and not options.compacted:
                 raise _missing(piece, seq, piece.end - 1)
             return
-        except mm.TimedOutError:  # it may have gone while it was read
+        except mm.RefusedError:
+            raise
+        except mm.PeerError as error:  # who showed it has gone: it may be elsewhere
+            late = time.monotonic() - since >= options.fetch_timeout
+            if late or not piece.nodes or not remote._has_gone(error):
+                raise
+            if not connected(remote):
+                reach.moved()
+        except mm.TimedOutError:  # it is silent: it may have gone without a word
             if seq == moved or not reach.moved():
                 raise
             moved = seq

@@ -1,22 +1,24 @@
-"""What the driver knows of the spools: a thread for each endpoint asks, and planning reads.
+"""What the driver knows of the spools: who plans asks all at once, and a thread for each the rest.
 
-Not here: what is planned from it (planning.py). Law: whoever plans waits for no endpoint that did
-not answer the last time or is not connected, and for none longer than `offsetTimeout`; leases and
-trims are sent by the threads, and nothing waits for them.
+Not here: what is planned from it (planning.py), what is held for a group (holding.py). Law: whoever
+plans waits for no endpoint that did not answer the last time or is not connected, and for none
+longer than `offsetTimeout`; leases and trims are sent by the threads, and nothing waits for them.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import meshmsg as mm
 
+from .holding import HOLDER, Held, Holding
 from .offsets import Place, Shown
-from .opening import connected, remote_of
+from .opening import Asked, ask_now, connected, remote_of
 from .options import SourceOptions
 
 if TYPE_CHECKING:
@@ -33,22 +35,20 @@ SAMPLE_MESSAGES = 256
 """Messages whose mean size stands for those of a spool."""
 SAMPLE_BYTES = 2**20
 """Bytes of them."""
-HOLDER = b"meshmsg-spark"
-"""Who has the leases: the same for each run of a query, so that it has them again."""
-
-
-class Held(NamedTuple):
-    """What a group needs of a spool: its lease begins there, and what is below may go."""
-
-    first: int
-    done: int
+RUN_BYTES = 16
+"""Of what tells one run of a query from another."""
 
 
 class Endpoint:
     """What one endpoint says, and the thread that asks it. The lock is that of its Watch."""
 
     def __init__(
-        self, url: str, options: SourceOptions, lock: threading.Lock, changed: threading.Condition
+        self,
+        url: str,
+        options: SourceOptions,
+        run: bytes,
+        lock: threading.Lock,
+        changed: threading.Condition,
     ) -> None:
         self.url = url
         self.info: mm.RemoteSpoolInfo | None = None
@@ -67,11 +67,10 @@ class Endpoint:
         self._told = threading.Condition(lock)
         """Who asked waits here, for one after another."""
         self._closed = False
-        self._sampled = self._trimmed = 0
-        self._leased: tuple[str, int, int] | None = None
-        self._renewed = 0.0
-        self._refused: set[str] = set()
-        self._said = ""
+        self._sampled = 0
+        self._drawn = self._noted = 0
+        """Numbers of questions, of whoever asked; a late answer to an earlier one is no news."""
+        self.holding = Holding(url, options, run)
         self._remote = self._open()
         self._thread = threading.Thread(target=self._run, name="meshmsg-spark", daemon=True)
         self._thread.start()
@@ -87,6 +86,27 @@ class Endpoint:
             remote = self._remote
         remote.close()
         self._thread.join()
+
+    def begin(self) -> tuple[int, Asked] | None:
+        """Ask it now, by whoever plans, under the lock; None: its thread has to."""
+        begins = bool(self.want) and not self.holding.tried
+        asked = None if self.down or self.info is None or begins else ask_now(self._remote)
+        return None if asked is None else (self._draw(), asked)
+
+    def collect(self, begun: tuple[int, Asked], deadline: float) -> bool:
+        """Take the answer, without the lock; whether there was one that says enough."""
+        number, asked = begun
+        try:
+            info = asked.info(max(deadline - time.monotonic(), 0.0))
+        except mm.MeshError:  # its thread asks anew, and says what it is
+            return False
+        if info is None or self._is_due(info):
+            return False
+        with self._changed:
+            if asked.remote is not self._remote:
+                return False
+            self._take(number, info)
+        return True
 
     def ask(self) -> int:
         """Have it asked once more, under the lock; return the number of that question."""
@@ -114,11 +134,15 @@ class Endpoint:
                 self._wanted.wait_for(lambda: self._closed or self.asked > self.answered, wait)
                 if self._closed:
                     return
-                asked = self.asked
+                asked, number = self.asked, self._draw()
             try:
                 info = self._remote.info()
-                self._note(asked, info, "")
-                self._keep(info)
+                begins = not self.holding.tried
+                if begins:  # before it is planned: another query of the group is told at once
+                    self._keep(info)
+                self._note(asked, number, info, "")
+                if not begins:
+                    self._keep(info)
             except mm.ClosedError:
                 return
             except mm.SpoolChangedError:  # which one is there now, it is asked anew
@@ -127,24 +151,38 @@ class Endpoint:
                     if self._closed:
                         return
                     self._remote = self._open()
-                self._sampled = self._trimmed = 0
-                self._refused.clear()
+                self._sampled = 0
+                self.holding.anew()
             except mm.MeshError as error:
-                self._note(asked, None, str(error))
+                self._note(asked, number, None, str(error))
 
-    def _note(self, asked: int, info: mm.RemoteSpoolInfo | None, error: str) -> None:
-        if info is not None and self._options.needs_sizes:
+    def _note(self, asked: int, number: int, info: mm.RemoteSpoolInfo | None, error: str) -> None:
+        if info is not None and self._is_due(info):
             self._sample(info)
         with self._changed:
             self.answered, self.down, self.error = asked, info is None, error
-            self.info = info if info is not None else self.info
+            if info is not None:
+                self._take(number, info)
             self._told.notify_all()
             self._changed.notify_all()
 
+    def _draw(self) -> int:
+        """Return the number of a question, under the lock."""
+        self._drawn += 1
+        return self._drawn
+
+    def _take(self, number: int, info: mm.RemoteSpoolInfo) -> None:
+        """Believe an answer, under the lock, unless that to a later question was there before."""
+        if number > self._noted:
+            self._noted, self.info = number, info
+
+    def _is_due(self, info: mm.RemoteSpoolInfo) -> bool:
+        """Whether sizes are asked for, and there are twice as many messages as the last time."""
+        due = info.stable_seq > info.first_seq and info.stable_seq >= 2 * self._sampled
+        return due and self._options.needs_sizes
+
     def _sample(self, info: mm.RemoteSpoolInfo) -> None:
-        """Take the mean size of the last messages, once there are twice as many as before."""
-        if info.stable_seq <= info.first_seq or info.stable_seq < 2 * self._sampled:
-            return
+        """Take the mean size of the last messages."""
         first = max(info.first_seq, info.stable_seq - SAMPLE_MESSAGES)
         try:
             for batch in self._remote.read(first, info.stable_seq, max_bytes=SAMPLE_BYTES):
@@ -152,44 +190,14 @@ class Endpoint:
                     self.mean, self._sampled = batch.nbytes / len(batch), info.stable_seq
                 break
         except mm.SpoolError as error:  # a task that comes there says it
-            self._say(f"{self.url}: the size of messages is not known: {error}")
+            self.holding.say(f"{self.url}: the size of messages is not known: {error}")
 
     def _keep(self, info: mm.RemoteSpoolInfo) -> None:
-        """Hold what the group needs, and have the rest trimmed."""
-        group, ttl = self._options.group, self._options.group_ttl
+        """Hold what the group needs, if somebody said what."""
         with self._changed:
             held = self.want.get(info.uuid)
-        if group is None or held is None:
-            return
-        first = min(max(held.first, info.first_seq), info.stable_seq)
-        lease, now = (info.uuid, info.epoch, first), time.monotonic()
-        due = lease != self._leased or now - self._renewed > ttl / 3
-        if due and self._done("lease", lambda: self._remote.lease(group, first, ttl)):
-            self._leased, self._renewed = lease, now
-        done = min(held.done, info.stable_seq - 1)
-        if done > self._trimmed and self._done("trim", lambda: self._remote.trim(done, name=group)):
-            self._trimmed = done
-
-    def _done(self, what: str, call: Callable[[], object]) -> bool:
-        """Whether it was done; a server that refuses it says so once, and is asked no more."""
-        if what in self._refused:
-            return False
-        try:
-            call()
-        except mm.RefusedError as error:
-            self._refused.add(what)
-            LOG.warning("%s does not %s for the group: %s", self.url, what, error)
-            return False
-        except (mm.SpoolError, mm.WouldBlockError) as error:
-            self._say(f"{self.url} could not {what} for the group: {error}")
-            return False
-        return True
-
-    def _say(self, text: str) -> None:
-        """Log it, unless that was said last."""
-        if text != self._said:
-            LOG.warning("%s", text)
-        self._said = text
+        if held is not None:
+            self.holding.keep(self._remote, info, held)
 
 
 class Watch:
@@ -203,6 +211,7 @@ class Watch:
         self._changed = threading.Condition(self._lock)
         self._options = options
         self._timeout = options.offset_timeout
+        self._run = os.urandom(RUN_BYTES)
         self._want: dict[str, Held] = {}
         self._refused: dict[str, str] = {}
         """By endpoint: why it cannot be asked at all."""
@@ -210,7 +219,7 @@ class Watch:
         self._mesh = _discovery(options)
         try:
             for url in options.endpoints:
-                self.endpoints.append(Endpoint(url, options, self._lock, self._changed))
+                self.endpoints.append(self._endpoint(url))
         except BaseException:
             self.close()
             raise
@@ -245,12 +254,24 @@ class Watch:
             with self._changed:
                 self._changed.wait(min(RETRY_S, left))
 
+    def _endpoint(self, url: str) -> Endpoint:
+        return Endpoint(url, self._options, self._run, self._lock, self._changed)
+
     def _ask(self, patient: bool) -> dict[str, Shown]:
+        """Ask all, and then take the answers: a thread woken for each would cost more than it."""
+        now = time.monotonic()
         with self._changed:
-            asked = [(one, one.ask()) for one in self.endpoints]
-            now = time.monotonic()
-            for one, question in asked:  # most have answered once the first has
-                one.wait(question, patient, now)
+            begun = [(one, one.begin()) for one in self.endpoints]
+            asked = [(one, one.ask()) for one, question in begun if question is None]
+        late = [
+            one
+            for one, question in begun
+            if question is not None and not one.collect(question, now + self._timeout)
+        ]
+        with self._changed:
+            asked += [(one, one.ask()) for one in late]
+            for one, number in asked:
+                one.wait(number, patient, now)
             return self._shown()
 
     def _follow(self, mesh: Discovery) -> None:
@@ -270,7 +291,7 @@ class Watch:
         self._refused = {url: why for url, why in self._refused.items() if url in there}
         for url in sorted(there - {one.url for one in kept} - self._refused.keys()):
             try:
-                made = Endpoint(url, self._options, self._lock, self._changed)
+                made = self._endpoint(url)
             except mm.AddressError as error:
                 self._refused[url] = str(error)
                 continue
@@ -306,6 +327,11 @@ class Watch:
     def nodes(self) -> tuple[str, ...]:
         """Return mesh ports that a task may ask where a spool is by now; none without a mesh."""
         return () if self._mesh is None else self._mesh.nodes()
+
+    def clash(self) -> str:
+        """Return why another query is taken to read for the group; "": none is."""
+        with self._changed:
+            return next((one.holding.clash for one in self.endpoints if one.holding.clash), "")
 
     def means(self) -> dict[str, float]:
         """Return the mean size of messages, by uuid, where it is known."""

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,11 @@ from meshmsg.bench.commands.sources import source_case, trigger_case
 from meshmsg.bench.measure.rounds import run
 from meshmsg.bench.peers.roster import peer_named
 from meshmsg.bench.peers.seam import Peer
+from meshmsg.bench.rivals.spark_items import WARM_ITEMS, handed_rate
 from meshmsg.bench.rivals.spark_pacing import STAMP, Rate, paced
 from meshmsg.bench.rivals.spark_pushing import shares
+from meshmsg.bench.rivals.spark_putting import put_all
+from meshmsg.bench.rivals.spark_taking import take_all
 
 
 class Counted(Peer):
@@ -51,6 +55,45 @@ def test_a_source_is_filled_once_for_all_rounds() -> None:
     assert len({task.folder for task in peer.tasks}) == 1
     assert row["figures"]["messages_per_s"]["median"] == 1000
     assert row["figures"]["mb_per_s"]["median"] == pytest.approx(1.024)
+
+
+@pytest.mark.parametrize("kind", ["sink", "items"])
+def test_what_is_written_and_worked_on_is_a_row_of_its_own_kind(kind: str) -> None:
+    """With the figures of what is read."""
+    peer = Counted()
+    peer.kinds = (kind,)
+    (row,) = run([source_case(peer, 64, 10, 1, kind=kind)], 2)
+    assert (row["kind"], row["figures"]["messages_per_s"]["median"]) == (kind, 1000)
+
+
+def test_a_put_for_each_message_and_as_many_as_lines_say() -> None:
+    """What puts is told how many, again and again."""
+    put: list[bytes] = []
+    put_all(put.append, b"x", ["2\n", "0\n", "3\n"])
+    assert put == [b"x"] * 5
+
+
+def test_what_takes_rows_says_when_it_has_as_many_as_a_line_says() -> None:
+    """However many come at once."""
+    said: list[str] = []
+    take_all(lambda left: min(left, 2), ["3\n", "4\n"], said.append)
+    assert said == ["3", "4"]
+
+
+def test_items_by_hand_come_back_from_all_tasks_and_tasks_end() -> None:
+    """Tasks are threads here; each gets an end marker."""
+    done: list[int] = []
+
+    def job(work: Any) -> None:
+        tasks = [threading.Thread(target=lambda: done.extend(work([]))) for _ in range(2)]
+        for task in tasks:
+            task.start()
+        for task in tasks:
+            task.join()
+
+    assert handed_rate(job, 2, b"item", 50) > 0
+    assert len(done) == 2
+    assert sum(done) == 2 * WARM_ITEMS + 50
 
 
 def test_who_is_no_source_says_so() -> None:

@@ -53,6 +53,7 @@ class Told:
         self.mean: dict[str, float] = {}
         self.held: list[tuple[dict[str, int], dict[str, int]]] = []
         self.closed = 0
+        self.clashing = ""
 
     def say(self, **spools: tuple[int, int]) -> None:
         """Have a spool show its first, and the number behind its last message."""
@@ -80,6 +81,10 @@ class Told:
     def unheard(self) -> list[str]:
         """Return who never did."""
         return self.never
+
+    def clash(self) -> str:
+        """Return why another query is taken to read for the group."""
+        return self.clashing
 
     def means(self) -> dict[str, float]:
         """Return mean sizes."""

@@ -148,7 +148,7 @@ def test_a_spool_that_moves_is_one_spool(tmp_path: Path) -> None:
                 shown = eventually(lambda: watch.ask().get(uuid))
                 assert shown.endpoints == (a.server.endpoint,)
                 one = next(one for one in watch.endpoints if one.url == a.server.endpoint)
-                assert eventually(lambda: watch.ask() and one._leased)[2] == 5
+                assert eventually(lambda: watch.ask() and one.holding.leased)[2] == 5
 
 
 def test_who_is_away_is_kept_and_who_was_followed_is_not(tmp_path: Path) -> None:

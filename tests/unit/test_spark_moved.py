@@ -77,6 +77,32 @@ def test_a_planned_range_is_read_where_its_producer_is_by_now(tmp_path: Path, se
             planner.close()
 
 
+def test_a_producer_that_goes_as_it_is_read_is_looked_for_at_once(tmp_path: Path) -> None:
+    """Not once `fetchTimeout` is over: the connection that was lost tells."""
+    with Producer(tmp_path / "seed", 0, None) as other:
+        seed = other.mesh.endpoint
+        given = of_mesh(
+            seed,
+            startingOffsets="earliest",
+            fetchTimeout="1h",
+            batchBytes=4096,
+            **{"mesh.minProducers": 2},
+        )
+        with Producer(tmp_path / "a", 0, seed) as a:
+            for _ in range(100):  # so many batches, of which an answer has one
+                a.spool.append_many([b"x" * 500] * 10)
+            planner, task = planned(given)
+            begun = reading.read_range(task, given)
+            rows = next(begun).num_rows
+        try:
+            with Producer(tmp_path / "a", 1, seed) as again:
+                assert again.server.endpoint != a.server.endpoint
+                assert rows + sum(batch.num_rows for batch in begun) == 1_000
+                assert len(again.server.peers()) == 1
+        finally:
+            planner.close()
+
+
 def test_who_is_nowhere_is_said_with_where_it_was(tmp_path: Path) -> None:
     """Once `fetchTimeout` is over; the task is tried again then."""
     with Producer(tmp_path / "seed", 0, None) as other:

@@ -260,6 +260,16 @@ def test_trims_are_behind_commits_by_the_batches_that_are_kept() -> None:
     assert query.told.held[1:] == [({"a": 10}, {"a": 10}), ({"a": 20}, {"a": 20})]
 
 
+def test_a_query_whose_group_another_one_has_fails() -> None:
+    """Before it plans anything more."""
+    query = Query(groupId="g")
+    query.told.say(a=(1, 50))
+    assert query.latest(offset(a=3)) == {"a": 50}
+    query.told.clashing = "another query reads with groupId 'g'"
+    with pytest.raises(mm.UsageError, match="another query reads with groupId 'g'"):
+        query.latest(offset(a=50))
+
+
 def test_without_a_group_nothing_is_held_or_removed() -> None:
     """Readers leave no trace."""
     query = Query()

@@ -135,3 +135,32 @@ def test_looking_for_any_source_does_not_import_meshmsg() -> None:
 
     code = "import sys, pyspark_meshmsg; assert 'meshmsg' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("environment", "lines"),
+    [
+        ({"PYTHON_WORKER_FACTORY_PORT": "35091"}, 1),
+        ({"PYTHON_WORKER_FACTORY_SOCK_PATH": "/tmp/x", "PYTHON_UNIX_DOMAIN_ENABLED": "True"}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_stream_says_what_its_tasks_wait_for(
+    environment: dict[str, str],
+    lines: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Once for a query, where Spark connected its runner by TCP, as Spark 4.3 tells it."""
+    for name in ("PYTHON_WORKER_FACTORY_PORT", *environment):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with filled(tmp_path / "s", 2) as spool, mm.SpoolServer(spool, bind=of_its_own()) as server:
+        reader = reader_of(endpoints=server.endpoint)
+        reader.initialOffset()
+        reader.initialOffset()
+        reader.stop()
+    said = [one.message for one in caplog.records if "waits some 40 ms" in one.message]
+    assert len(said) == lines

@@ -6,15 +6,16 @@ Not here: what is planned from it (test_spark_planning.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 import meshmsg as mm
 from meshmsg.spark._source import watch as watch_of
+from meshmsg.spark._source.holding import Held
 from meshmsg.spark._source.offsets import Place
-from meshmsg.spark._source.watch import Held, Watch
+from meshmsg.spark._source.watch import Watch
 from tests.support.pairs import of_its_own
 from tests.support.sparked import filled, options
 
@@ -55,6 +56,23 @@ def test_what_was_put_before_the_question_is_in_the_answer(tmp_path: Path) -> No
             assert (shown.first, shown.stable) == (1, count + 1)
         assert watch.last() == watch.ask()
         assert watch.silent() == watch.unheard() == []
+
+
+def test_whoever_plans_asks_and_wakes_no_thread(tmp_path: Path) -> None:
+    """Once an endpoint has answered: a hundred threads would cost more than their questions."""
+    with ExitStack() as stack:
+        spools = [stack.enter_context(filled(tmp_path / str(n), n)) for n in range(5)]
+        urls = [
+            stack.enter_context(mm.SpoolServer(spool, bind=of_its_own())).endpoint
+            for spool in spools
+        ]
+        watch = stack.enter_context(watching(*urls))
+        watch.ask(patient=True)
+        before = [one.asked for one in watch.endpoints]
+        for spool in spools:
+            spool.append(b"x")
+        assert sorted(one.stable for one in watch.ask().values()) == [2, 3, 4, 5, 6]
+        assert [one.asked for one in watch.endpoints] == before
 
 
 def test_who_does_not_answer_is_waited_for_once(tmp_path: Path) -> None:
@@ -127,13 +145,13 @@ def test_a_group_holds_what_it_needs_and_trims_what_it_does_not(tmp_path: Path) 
         with watching(server.endpoint, groupId="g") as watch:
             (endpoint,) = watch.endpoints
             watch.hold({uuid: Place(300, 1)}, {})
-            until(watch, lambda: endpoint._leased)
+            until(watch, lambda: endpoint.holding.leased)
             assert spool.info().first_seq == 1
             spool.trim(900)
             held = spool.info().first_seq
             assert 1 < held <= 300
             watch.hold({uuid: Place(700, 1)}, {uuid: Place(700, 1)})
-            until(watch, lambda: endpoint._trimmed)
+            until(watch, lambda: endpoint.holding.trimmed)
             assert held < spool.info().first_seq <= 700
         spool.trim(1000)
         assert spool.info().first_seq <= 700
@@ -152,9 +170,9 @@ def test_a_server_that_trims_for_nobody_is_asked_once(
         uuid, (endpoint,) = spool.info().uuid, watch.endpoints
         for seq in (5, 9):
             watch.hold({uuid: Place(seq, 1)}, {uuid: Place(seq, 1)})
-            until(watch, lambda seq=seq: endpoint._leased == (uuid, 1, seq))
+            until(watch, lambda seq=seq: endpoint.holding.leased == (uuid, 1, seq))
         watch.ask()
-        assert endpoint._refused == {"trim"}
+        assert endpoint.holding.refused == {"trim"}
     assert sum("does not trim" in record.message for record in caplog.records) == 1
 
 
@@ -168,8 +186,8 @@ def test_a_server_that_begins_anew_is_given_the_lease_again(tmp_path: Path) -> N
         ):
             (endpoint,) = watch.endpoints
             watch.hold({spool.info().uuid: Place(5, 1)}, {})
-            until(watch, lambda: endpoint._leased)  # noqa: B023
-            assert endpoint._leased == (spool.info().uuid, spool.info().epoch, 5)
+            until(watch, lambda: endpoint.holding.leased)  # noqa: B023
+            assert endpoint.holding.leased == (spool.info().uuid, spool.info().epoch, 5)
             assert spool.info().epoch >= life
 
 

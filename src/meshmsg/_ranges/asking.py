@@ -59,6 +59,8 @@ RETRIES = 2**20
 """Times that the same is asked again within that time."""
 BUSY_S, BUSY_MAX_S = 0.02, 1.0
 """Seconds until a server that is busy is asked again: at first, and what that grows to."""
+HELD = "has another holder"
+"""What an error says of a lease, if it is that."""
 _LIMITS: dict[int, str] = {
     Busy.READERS: "it serves {:,} readers, and no more at once",
     Busy.READER_BYTES: "{:,} bytes wait to be written to this reader, and no more may",
@@ -213,7 +215,7 @@ class Asking:
             seq = max(request.b - 1, request.a) if request.op == Op.READ else request.a
             return self.ahead(seq, answer.stable_seq)
         if status == Status.HELD:
-            return WouldBlockError(f"{where}: the lease {request.name!r} has another holder")
+            return WouldBlockError(f"{where}: the lease {request.name!r} {HELD}")
         if status == Status.NO_LEASE:
             return WouldBlockError(f"{where}: there are {answer.b:,} leases, and no more")
         if status == Status.FAILED:

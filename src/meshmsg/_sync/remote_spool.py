@@ -9,11 +9,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from meshmsg._binding.core import Slot, body_in, borrow, give_back, lib, native
-from meshmsg._binding.errors import ClosedError, PeerError, RefusedError, TimedOutError
+from meshmsg._binding.errors import (
+    ClosedError,
+    PeerError,
+    RefusedError,
+    TimedOutError,
+    WouldBlockError,
+)
 from meshmsg._ranges.asking import (
+    HELD,
     RETRIES,
     TIMEOUT,
     Octets,
@@ -109,6 +117,8 @@ class RemoteSpool(RemoteForm):
         **options: Unpack[SocketOptions],
     ) -> None:
         self._over = threading.Event()
+        self._leaves = False
+        """Whether it raises PeerError once nobody is connected, rather than wait for who comes."""
         self._req = self._opened(
             RangesReq, connect, uuid, holder, on_corruption, timeout, engine, options
         )
@@ -246,7 +256,7 @@ class RemoteSpool(RemoteForm):
         while True:
             octets = self._asking.octets(request)
             left = patience.left(time.monotonic())
-            data = self._req.request(octets, retries=RETRIES, deadline=left)
+            data = self._once(octets, left) if self._leaves else self._again(octets, left)
             answer = self._asking.answer(request, data)
             if answer.status != Status.BUSY:
                 return answer, data
@@ -255,6 +265,40 @@ class RemoteSpool(RemoteForm):
                 raise self._asking.still_busy(answer, self._timeout)
             if self._over.wait(wait):
                 raise ClosedError(f"{self._where} was closed", code=lib.MM_ECLOSED)
+
+    def _lease_as(self, holder: bytes, name: str, from_seq: int, ttl: float) -> bool:
+        """Hold as another holder than its own; False: there is another one yet.
+
+        Raises:
+            WouldBlockError: There are too many leases.
+            MeshError: As `lease`.
+        """
+        request = self._asking.lease(name, from_seq, ttl)
+        try:
+            self._do(replace(request, holder=holder))
+        except WouldBlockError as error:
+            if HELD not in str(error):
+                raise
+            return False
+        return True
+
+    def _has_gone(self, error: PeerError) -> bool:
+        """Whether that was a connection that was lost, rather than nonsense that came."""
+        return bool(error.code != lib.MM_EPROTO)
+
+    def _again(self, octets: bytes, timeout: float | None) -> Octets:
+        data: Octets = self._req.request(octets, retries=RETRIES, deadline=timeout)
+        return data
+
+    def _once(self, octets: bytes, timeout: float | None) -> Octets:
+        """Ask who is connected, if anybody is and stays so."""
+        try:
+            self._req.wait_for_peers(1, timeout=0)
+        except WouldBlockError:
+            gone = f"{self._where}: nobody is connected"
+            raise PeerError(gone, code=lib.MM_ECONNRESET, address=self._where) from None
+        data: Octets = self._req.request(octets, timeout=timeout)
+        return data
 
     def _batches(self, reading: Range) -> Iterator[SpoolBatch]:
         if not reading.begun:
@@ -298,11 +342,38 @@ class RemoteSpool(RemoteForm):
             except RefusedError:
                 raise
             except (PeerError, TimedOutError):
+                if self._leaves:
+                    raise
                 return self._ask(request)
             answer = self._asking.answer(request, data)
             if answer.status != Status.BUSY:
                 return answer, data
         return self._ask(request)
+
+    def _begin_info(self) -> tuple[Request, int] | None:
+        """Ask as `info`, and do not wait; None: that cannot be asked now."""
+        request = self._asking.info()
+        number = self._begin(request)
+        return (request, number) if number else None
+
+    def _end_info(self, begun: tuple[Request, int], timeout: float) -> RemoteSpoolInfo | None:
+        """Return the answer, if it comes in time; None: the server is busy. Nothing is asked again.
+
+        Raises:
+            SpoolChangedError, TimedOutError, RefusedError, PeerError, ClosedError: As `info`.
+        """
+        request, number = begun
+        slot = borrow()
+        try:
+            self._req._await_reply(number, slot, timeout, timeout)
+            answer = self._asking.answer(request, body_in(slot))
+            return None if answer.status == Status.BUSY else info_of(answer)
+        except BaseException:
+            lib.mm_request_cancel(self._req._handle, number)
+            raise
+        finally:
+            slot.drop()
+            give_back(slot)
 
     def _had(self, number: int, slot: Slot) -> memoryview:
         """Return an answer as it lies there, until something else does."""
