@@ -17,6 +17,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.pairs import WAIT_S, wait_until
+from tests.support.spooled import SEGMENT
 
 UP = "tcp://127.0.0.1:0"
 TIMES = 12
@@ -37,7 +38,11 @@ def has_a_letter(error: BaseException, folder: Path | None, *, closes: bool) -> 
             given.set()
             raise error
 
-        spool = aio.Spool(folder, durability="os") if folder is not None else None
+        spool = (
+            aio.Spool(folder, durability="os", segment_bytes=SEGMENT)
+            if folder is not None
+            else None
+        )
         more = {"spool": spool} if spool is not None else {"delivery": "at_least_once"}
         push = aio.Push(bind=UP, max_attempts=1, dead_letter=function, **more)  # type: ignore[arg-type]
         pull = aio.Pull(connect=push.endpoint, ack="manual")
