@@ -174,7 +174,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("idle_percent", "CPU idle, %", 2, range=True),
         Column("messages_per_s", "msg/s, in and out", 1),
         Column("connections_per_s", "new connections/s", 1),
-        Column("suspects", "suspects"),
+        Column("suspects", "false suspects"),
     ),
     "cpu": (
         Column("cpu_us", "CPU s a million", 3, range=True),

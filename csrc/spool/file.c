@@ -168,7 +168,8 @@ mmi_spool_spare(const mmi_spool_place *p, uint64_t size, int *file)
 /* Its name goes first, and for good: a crash must not give the old name to what is written over
  * it. */
 int
-mmi_spool_again(const mmi_spool_place *p, const char *name, uint64_t was, uint64_t size, int *file)
+mmi_spool_again(const mmi_spool_place *p, const char *name, uint64_t was, uint64_t size, int *file,
+                bool *unsure)
 {
     const mmi_files *x = p->files;
     int rc = x->rename(x->self, p->dir, name, p->dir, mmi_spool_again_name);
@@ -176,6 +177,7 @@ mmi_spool_again(const mmi_spool_place *p, const char *name, uint64_t was, uint64
         return rc;
     }
     rc = x->sync_folder(x->self, p->dir);
+    *unsure |= rc != MM_OK;
     rc = rc == MM_OK ? x->open(x->self, p->dir, mmi_spool_again_name, MMI_FILE_WRITE, file) : rc;
     if (rc != MM_OK) {
         (void)x->unlink(x->self, p->dir, mmi_spool_again_name);

@@ -56,8 +56,10 @@ typedef struct mmi_spool_file {
 int mmi_spool_spare(const mmi_spool_place *place, uint64_t size, int *file);
 /* The file of that name, of so many octets, is one without a head, with room for `size`, under the spare's name: what
  * it has is written over.  Whoever has it open finds its name gone before anything else.  On an error it went, or has
- * its name still; the spare that was there is there. */
-int mmi_spool_again(const mmi_spool_place *place, const char *name, uint64_t was, uint64_t size, int *file);
+ * its name still; the spare that was there is there.  *unsure becomes true where the folder could not be synced:
+ * whether a crash would show that name nobody knows. */
+int mmi_spool_again(const mmi_spool_place *place, const char *name, uint64_t was, uint64_t size, int *file,
+                    bool *unsure);
 /* All of the pieces, which are the caller's to change.  MM_ENOSPC, MM_EIO: some of it may be there. */
 int mmi_spool_write_all(const mmi_files *files, int file, uint64_t at, mmi_iov *pieces, int n) MMI_WARN_UNUSED;
 /* Room for so many octets is that file's, which has `was`: reserved, or where that cannot be, filled.  MM_ENOSPC. */

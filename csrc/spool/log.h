@@ -99,6 +99,7 @@ typedef struct mmi_spool {
     bool full;                   /* the last that was put found no room */
     bool reserved;               /* there is room for an opening on a full disk */
     bool failed;
+    bool trim_failed;            /* what trim_run found, for trim_done */
 } mmi_spool;
 
 /* Opens the spool in that folder, or makes one.  MM_EAGAIN: somebody else has it; MMI_SPOOL_HARMED: harmed, see the

@@ -26,7 +26,7 @@ static bool
 trim_keeps(const mmi_spool *s, uint32_t file)
 {
     uint64_t size = s->ends[file], whole = s->opts.file_bytes;
-    bool again = s->again >= 0 || (s->spare >= 0 && s->spare_stale > 0);
+    bool again = s->again >= 0 || (s->spare >= 0 && s->spare_stale > 0) || s->trim_failed;
     return !again && s->reserved && !s->opts.remote && size <= whole && size >= whole / 2;
 }
 
@@ -42,14 +42,14 @@ mmi_spool_trim_run(mmi_spool *s, uint32_t files)
     s->start_seq = s->bases[files];
     if (mmi_spool_note(s, s->durable_seq) != MM_OK) {
         s->start_seq = before;
-        s->failed = true; /* what the state says nobody knows now */
+        s->trim_failed = true; /* what the state says nobody knows now */
         return 0;
     }
     for (uint32_t i = 0; i < files; i++) { /* one that stays goes when it is opened again */
         mmi_spool_name(s->bases[i], name);
         int spare = -1;
-        bool kept = trim_keeps(s, i) &&
-                    mmi_spool_again(p, name, s->ends[i], s->opts.file_bytes, &spare) == MM_OK;
+        bool kept = trim_keeps(s, i) && mmi_spool_again(p, name, s->ends[i], s->opts.file_bytes,
+                                                        &spare, &s->trim_failed) == MM_OK;
         if (kept) {
             s->again = spare;
             s->again_stale = s->ends[i];
@@ -76,6 +76,7 @@ trim_spare(mmi_spool *s)
 void
 mmi_spool_trim_done(mmi_spool *s, uint32_t files)
 {
+    s->failed |= s->trim_failed;
     if (s->again >= 0) {
         trim_spare(s);
     }

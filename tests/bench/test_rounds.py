@@ -114,6 +114,7 @@ def test_peers_have_the_names_they_are_found_by() -> None:
         assert peer.name == name
         kinds = {"thr", "lat", "rate", "fanout", "connections", "survey", "credits", "unacked"}
         kinds |= {"append", "opening", "replay", "source", "sink", "items", "trigger", "mesh"}
+        kinds |= {"slow"}
         assert set(peer.kinds) <= kinds
         assert set(peer.transports) <= {"tcp", "ipc", "inproc", "disk", "spark"}
     with pytest.raises(BenchError, match="no peer 'nobody'; there are meshmsg,"):

@@ -263,7 +263,7 @@ test_long_texts_are_cut_and_missing_ones_are_empty(void)
     mmi_socket_event(s, MM_EVENT_PEER_DOWN, MM_REASON_EOF, 1, 1, NULL, NULL, NULL);
     CHECK_INT(mmi_socket_events(s, 1, out, 2, &next), 2);
     CHECK_INT(strlen(out[0].endpoint), MM_ENDPOINT_MAX);
-    CHECK_INT(strlen(out[0].detail), MM_DETAIL_MAX);
+    CHECK_INT(strlen(out[0].detail), sizeof out[0].detail - 1);
     CHECK(out[0].kind == MM_EVENT_PEER_DOWN && out[0].reason == MM_REASON_EOF);
     CHECK(out[1].endpoint[0] == '\0' && out[1].detail[0] == '\0');
     close_socket(s);

@@ -92,9 +92,9 @@ failing_is_there(int fd, const char *under, char path[PATH_MAX])
 }
 
 /* Counts a call, and notes it; the errno that it is to fail with, 0: none, -1: it is to be short.
- * *inode 0: the file is not of the folder.  With the lock. */
+ * `file` NULL: the name is that of fd.  *inode 0: the file is not of the folder.  With the lock. */
 static int
-failing_judged(const char *name, int fd, ino_t *inode)
+failing_judged(const char *name, int fd, const char *file, ino_t *inode)
 {
     char path[PATH_MAX], line[PATH_MAX + 128];
     const told *t = failing_asked();
@@ -106,8 +106,9 @@ failing_judged(const char *name, int fd, ino_t *inode)
     *inode = st.st_ino;
     int fails = strcmp(name, t->call) == 0 && ++failing_count == t->nth;
     const char *end = strrchr(path, '/');
+    file = file != NULL ? file : end != NULL ? end + 1 : path;
     int size = snprintf(line, sizeof line, "%s %llu %s %s\n", name, (unsigned long long)st.st_ino,
-                        end != NULL ? end + 1 : path, fails ? t->how : "ok");
+                        file, fails ? t->how : "ok");
     if (write(t->log, line, (size_t)size) != size) {
         abort();
     }
@@ -166,7 +167,7 @@ failing_sync(const char *name, int (*real)(int), int fd)
 {
     ino_t inode;
     (void)pthread_mutex_lock(&failing_lock);
-    int error = failing_judged(name, fd, &inode);
+    int error = failing_judged(name, fd, NULL, &inode);
     int rc = error == 0 ? real(fd) : 0;
     failing_settle(fd, inode, error != 0);
     return failing_done(rc, error);
@@ -191,7 +192,7 @@ failing_write(int fd, const struct iovec *pieces, int n, off_t at)
     ssize_t rc = 0;
     size_t size = 0;
     (void)pthread_mutex_lock(&failing_lock);
-    int error = failing_judged("pwritev", fd, &inode);
+    int error = failing_judged("pwritev", fd, NULL, &inode);
     for (int i = 0; i < n; i++) {
         size += pieces[i].iov_len;
     }
@@ -226,7 +227,7 @@ failing_room(int fd, int mode, off_t at, off_t size)
 {
     ino_t inode;
     (void)pthread_mutex_lock(&failing_lock);
-    int error = failing_judged("fallocate", fd, &inode);
+    int error = failing_judged("fallocate", fd, NULL, &inode);
     int rc = error == 0 ? REAL(fallocate)(fd, mode, at, size) : 0;
     return failing_done(rc, error);
 }
@@ -243,13 +244,13 @@ fallocate64(int fd, int mode, off64_t at, off64_t size)
     return failing_room(fd, mode, at, size);
 }
 
-/* A name is of the folder that it is moved from. */
+/* The number is that of the folder that it is moved from; the name is the new one. */
 int
 renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
     ino_t inode;
     (void)pthread_mutex_lock(&failing_lock);
-    int error = failing_judged("renameat", from_dir, &inode);
+    int error = failing_judged("renameat", from_dir, to, &inode);
     int rc = error == 0 ? REAL(renameat)(from_dir, from, to_dir, to) : 0;
     return failing_done(rc, error);
 }

@@ -73,9 +73,10 @@ def test_the_code_of_the_ten_minutes_runs(spark: Any, tmp_path: Path) -> None:
             code = code.replace(there, here)
         return code
 
-    producer, batch, stream = map(own, blocks("py"))
+    session, producer, batch, stream = map(own, blocks("py"))
     (sql,) = map(own, blocks("sql"))
-    orders, names = Orders(), {"spark": spark}
+    orders = Orders()
+    names: dict[str, Any] = {}
     thread = threading.Thread(target=produce, args=(producer, orders))
     with (
         filled(tmp_path / "others", OTHERS) as others,
@@ -84,6 +85,8 @@ def test_the_code_of_the_ten_minutes_runs(spark: Any, tmp_path: Path) -> None:
         thread.start()
         try:
             assert orders.there.wait(WAIT_S)
+            exec(session, names)
+            assert names["spark"] is spark
             exec(batch, names)
             counted = {row["key"]: row["count"] for row in _counts(names["orders"])}
             assert counted == {b"customer 7": ORDERS, None: OTHERS}
