@@ -196,6 +196,9 @@ disk_write(void *self, int file, uint64_t at, const mmi_iov *pieces, int count)
         limit = mmi_disk_between(d, error != 0 ? 0 : 1, limit - 1);
     }
     int64_t n = open ? disk_put(d, h->node, at, pieces, count, limit) : 0;
+    if (n > 0) {
+        mmi_disk_data_stray(d, h->node, at, (uint64_t)n);
+    }
     return mmi_disk_end(d, MMI_DISK_WRITE, error != 0 ? mmi_file_error(error) : n);
 }
 
@@ -423,24 +426,11 @@ void
 mmi_disk_free(mmi_disk *d)
 {
     if (d != NULL) {
+        mmi_disk_choose(d, NULL, NULL);
         mmi_disk_crash(d);
         mmi_disk_unref(d, d->root);
         mmi_free(d);
     }
-}
-
-int
-mmi_disk_rot(mmi_disk *d, int file, uint64_t at)
-{
-    disk_handle *h = mmi_disk_handle_find(d, file);
-    return h != NULL && mmi_disk_data_rot(d, h->node, at) ? MM_OK : MM_EINVAL;
-}
-
-int
-mmi_disk_spoil(mmi_disk *d, int file, uint64_t at)
-{
-    disk_handle *h = mmi_disk_handle_find(d, file);
-    return h != NULL && mmi_disk_data_spoil(h->node, at) ? MM_OK : MM_EINVAL;
 }
 
 void
@@ -451,6 +441,7 @@ mmi_disk_inspect(const mmi_disk *d, mmi_disk_state *out)
         .hash = d->hash,
         .used = d->used * DISK_PAGE,
         .slow_ns = d->slow_ns,
+        .struck = d->struck,
         .handles = d->handle_count,
     };
 }

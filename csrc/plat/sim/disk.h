@@ -30,6 +30,13 @@ typedef enum mmi_disk_op {
     MMI_DISK_OPS
 } mmi_disk_op;
 
+/* Where the sectors of a write go that goes astray. */
+typedef enum mmi_disk_way {
+    MMI_DISK_LOST,  /* nowhere */
+    MMI_DISK_MOVED, /* elsewhere in the file */
+    MMI_DISK_OTHER  /* into another file, if there is one */
+} mmi_disk_way;
+
 /* All zeroes: a disk without end that never fails.  ppm: of a million. */
 typedef struct mmi_disk_opts {
     uint64_t capacity;        /* octets; over it: what fits is written, then ENOSPC; 0: no end */
@@ -49,6 +56,7 @@ typedef struct mmi_disk_state {
     uint64_t hash;            /* over them and their results */
     uint64_t used;            /* octets, in whole pages, that are written or reserved */
     uint64_t slow_ns;         /* that calls took in all */
+    uint64_t struck;          /* calls that failed, or went astray, by a plan */
     uint32_t handles;         /* that are open */
 } mmi_disk_state;
 
@@ -60,10 +68,19 @@ void mmi_disk_faults(mmi_disk *d, const mmi_disk_opts *opts);       /* from now 
 /* The nth call of that kind from now (1: the next) fails with that errno, once; 0 of a write: it
  * is short.  In place of what was planned for that kind before. */
 void mmi_disk_fail(mmi_disk *d, mmi_disk_op op, uint64_t nth, int error);
+/* The nth write from now says that it went, and so do the syncs behind it, but what it took is not where it was meant
+ * for; likewise.  It still reads right, until its sectors are written again, forgotten, or the machine stops. */
+void mmi_disk_stray(mmi_disk *d, mmi_disk_way way, uint64_t nth);
+/* The cache has nothing any more but what waits for a sync: the rest is read from the platter. */
+void mmi_disk_forget(mmi_disk *d);
 /* The machine stops: what is open is closed, and every call says EIO until the reboot. */
 void mmi_disk_crash(mmi_disk *d);
 /* So in the nth operation from now: what it does is done, but is not synced; it says EIO.  0: not. */
 void mmi_disk_crash_in(mmi_disk *d, uint64_t nth);
+/* Crashes from now on keep what this says, of all that was not synced: it is asked once about each piece, numbered from
+ * 0 on, a sector that would differ, the size and room of a file, or a change of names.  A change that needs one that is
+ * not kept is not kept.  The same calls have the same pieces.  NULL: the seed draws. */
+void mmi_disk_choose(mmi_disk *d, bool (*keeps)(void *arg, uint64_t piece), void *arg);
 void mmi_disk_reboot(mmi_disk *d);
 /* The processes stop, the machine goes on: what is open is closed, what was written stays. */
 void mmi_disk_kill(mmi_disk *d);

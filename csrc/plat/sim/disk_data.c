@@ -12,11 +12,6 @@
 
 enum { PPM = 1000000, SYNC_FAILED_KEEPS_PPM = PPM / 2 };
 
-/* Each page of a node; what the body does may take the page away. */
-#define DISK_PAGES_EACH(n, page)                                                                   \
-    for (uint32_t i_ = 0; i_ < (n)->pages.cap; i_++)                                               \
-        for (disk_page *page = (n)->pages.slots[i_].value; page != NULL; page = NULL)
-
 uint64_t
 mmi_disk_between(mmi_disk *d, uint64_t low, uint64_t high)
 {
@@ -30,33 +25,26 @@ mmi_disk_chance(mmi_disk *d, uint32_t ppm)
     return ppm > 0 && sim_chance_next(&d->random_state) % PPM < ppm;
 }
 
+bool
+mmi_disk_chosen(mmi_disk *d)
+{
+    return d->keeps(d->keeps_arg, d->pieces++);
+}
+
 static uint64_t
 data_pages(uint64_t octets)
 {
     return octets / DISK_PAGE + (octets % DISK_PAGE != 0);
 }
 
-static uint8_t *
-data_kept(disk_page *page, int sector)
-{
-    return page->kept + sector * MMI_FILE_SECTOR;
-}
-
-static uint8_t *
-data_seen(disk_page *page, int sector)
-{
-    return page->seen + sector * MMI_FILE_SECTOR;
-}
-
-/* Both as the one is now. */
-static void
-data_settle(disk_page *page, int sector, bool as_seen)
+void
+mmi_disk_settle(disk_page *page, int sector, bool as_seen)
 {
     uint8_t bit = (uint8_t)(1u << sector);
     if ((page->differs & bit) == 0) {
         return;
     }
-    uint8_t *kept = data_kept(page, sector), *seen = data_seen(page, sector);
+    uint8_t *kept = mmi_disk_kept(page, sector), *seen = mmi_disk_seen(page, sector);
     memcpy(as_seen ? kept : seen, as_seen ? seen : kept, MMI_FILE_SECTOR);
     page->dirty &= (uint8_t)~bit;
     page->differs &= (uint8_t)~bit;
@@ -66,9 +54,8 @@ data_settle(disk_page *page, int sector, bool as_seen)
     }
 }
 
-/* The sector is about to be changed. */
-static bool
-data_touch(disk_page *page, int sector)
+bool
+mmi_disk_touch(disk_page *page, int sector)
 {
     uint8_t bit = (uint8_t)(1u << sector);
     if (page->kept == NULL) {
@@ -78,7 +65,7 @@ data_touch(disk_page *page, int sector)
         }
     }
     if ((page->differs & bit) == 0) {
-        memcpy(data_kept(page, sector), data_seen(page, sector), MMI_FILE_SECTOR);
+        memcpy(mmi_disk_kept(page, sector), mmi_disk_seen(page, sector), MMI_FILE_SECTOR);
     }
     page->dirty |= bit;
     page->differs |= bit;
@@ -99,9 +86,8 @@ data_full(const mmi_disk *d, uint64_t more)
     return d->opts.capacity > 0 && d->used + more > d->opts.capacity / DISK_PAGE;
 }
 
-/* The page, to be written to. */
-static disk_page *
-data_page(mmi_disk *d, disk_node *n, uint64_t index, int *error)
+disk_page *
+mmi_disk_page(mmi_disk *d, disk_node *n, uint64_t index, int *error)
 {
     disk_page *page = mmi_map_find(&n->pages, index);
     bool paid = index < n->reserved || (page != NULL && page->paid);
@@ -131,9 +117,9 @@ data_touch_range(mmi_disk *d, disk_page *page, size_t at, size_t end)
 {
     for (size_t s = at / MMI_FILE_SECTOR; s * MMI_FILE_SECTOR < end; s++) {
         if ((page->dirty >> s & 1) != 0 && mmi_disk_chance(d, d->opts.writeback_ppm)) {
-            data_settle(page, (int)s, true);
+            mmi_disk_settle(page, (int)s, true);
         }
-        if (!data_touch(page, (int)s)) {
+        if (!mmi_disk_touch(page, (int)s)) {
             return false;
         }
         page->bad &= (uint8_t)~(1u << s);
@@ -149,7 +135,7 @@ mmi_disk_data_write(mmi_disk *d, disk_node *n, uint64_t at, const uint8_t *data,
     while (done < size) {
         size_t from = (at + done) % DISK_PAGE, room = DISK_PAGE - from;
         size_t part = size - done < room ? (size_t)(size - done) : room;
-        disk_page *page = data_page(d, n, (at + done) / DISK_PAGE, error);
+        disk_page *page = mmi_disk_page(d, n, (at + done) / DISK_PAGE, error);
         if (page == NULL) {
             break;
         }
@@ -284,7 +270,7 @@ mmi_disk_data_sync(disk_node *n)
     {
         for (int s = 0; s < DISK_SECTORS; s++) {
             if ((page->dirty >> s & 1) != 0) {
-                data_settle(page, s, true);
+                mmi_disk_settle(page, s, true);
             }
         }
     }
@@ -304,9 +290,9 @@ mmi_disk_data_sync_failed(mmi_disk *d, disk_node *n)
                 continue;
             }
             if (mmi_disk_chance(d, SYNC_FAILED_KEEPS_PPM)) {
-                data_settle(page, s, true);
+                mmi_disk_settle(page, s, true);
             } else if (fate == GONE) {
-                data_settle(page, s, false);
+                mmi_disk_settle(page, s, false);
             } else if (fate == GONE_BUT_SEEN) {
                 page->dirty &= (uint8_t)~(1u << s);
             }
@@ -316,6 +302,26 @@ mmi_disk_data_sync_failed(mmi_disk *d, disk_node *n)
         data_keep_size(n);
     } else if (fate != STAYS) {
         n->size_dirty = false;
+    }
+}
+
+void
+mmi_disk_data_choose(mmi_disk *d, disk_node *n)
+{
+    uint64_t size = n->size > n->kept_size ? n->size : n->kept_size;
+    for (uint64_t at = 0; at < size; at += MMI_FILE_SECTOR) {
+        disk_page *page = mmi_map_find(&n->pages, at / DISK_PAGE);
+        int s = (int)(at % DISK_PAGE / MMI_FILE_SECTOR);
+        if (page == NULL || (page->dirty >> s & 1) == 0) {
+            continue;
+        }
+        bool same = memcmp(mmi_disk_kept(page, s), mmi_disk_seen(page, s), MMI_FILE_SECTOR) == 0;
+        if (same || mmi_disk_chosen(d)) {
+            mmi_disk_settle(page, s, true);
+        }
+    }
+    if (n->size_dirty && mmi_disk_chosen(d)) {
+        data_keep_size(n);
     }
 }
 
@@ -335,13 +341,13 @@ data_crash_size(mmi_disk *d, const disk_node *n, const disk_mood *mood, uint64_t
     return some ? mmi_disk_between(d, n->kept_size, n->size) : n->kept_size;
 }
 
-static void
-data_rot(mmi_disk *d, disk_page *page, int sector)
+void
+mmi_disk_rot_sector(mmi_disk *d, disk_page *page, int sector)
 {
     uint64_t bit = mmi_disk_between(d, 0, MMI_FILE_SECTOR * 8 - 1);
-    data_seen(page, sector)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    mmi_disk_seen(page, sector)[bit / 8] ^= (uint8_t)(1u << bit % 8);
     if (page->kept != NULL) {
-        data_kept(page, sector)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        mmi_disk_kept(page, sector)[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
 }
 
@@ -353,9 +359,9 @@ data_crash_page(mmi_disk *d, disk_page *page, const disk_mood *mood, uint64_t fr
         uint64_t at = page->index * DISK_PAGE + (uint64_t)s * MMI_FILE_SECTOR;
         bool dirty = (page->dirty >> s & 1) != 0;
         bool drawn = mood->whole_pages ? whole : mmi_disk_chance(d, mood->keep_ppm);
-        data_settle(page, s, dirty && at < front && drawn);
+        mmi_disk_settle(page, s, dirty && at < front && drawn);
         if (mmi_disk_chance(d, d->opts.rot_ppm)) {
-            data_rot(d, page, s);
+            mmi_disk_rot_sector(d, page, s);
         }
     }
 }
@@ -410,38 +416,4 @@ mmi_disk_data_fini(disk_node *n)
         mmi_free(page);
     }
     mmi_map_fini(&n->pages);
-}
-
-bool
-mmi_disk_data_rot(mmi_disk *d, disk_node *n, uint64_t at)
-{
-    disk_page *page = mmi_map_find(&n->pages, at / DISK_PAGE);
-    if (page != NULL) {
-        data_rot(d, page, (int)(at % DISK_PAGE / MMI_FILE_SECTOR));
-    }
-    return page != NULL;
-}
-
-bool
-mmi_disk_data_spoil(disk_node *n, uint64_t at)
-{
-    disk_page *page = mmi_map_find(&n->pages, at / DISK_PAGE);
-    if (page != NULL) {
-        n->spoiled = true;
-        page->bad |= (uint8_t)(1u << at % DISK_PAGE / MMI_FILE_SECTOR);
-    }
-    return page != NULL;
-}
-
-bool
-mmi_disk_data_bad(const disk_node *n, uint64_t at, size_t size)
-{
-    bool bad = false;
-    uint64_t end = at + size < n->size ? at + size : n->size;
-    uint64_t first = n->spoiled ? at / MMI_FILE_SECTOR : UINT64_MAX / MMI_FILE_SECTOR;
-    for (uint64_t sector = first; sector * MMI_FILE_SECTOR < end; sector++) {
-        const disk_page *page = mmi_map_find(&n->pages, sector / DISK_SECTORS);
-        bad = bad || (page != NULL && (page->bad >> sector % DISK_SECTORS & 1) != 0);
-    }
-    return bad;
 }

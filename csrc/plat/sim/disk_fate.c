@@ -10,6 +10,7 @@
 
 #include "plat/sim/disk_state.h"
 
+enum { FATE_ALL_PPM = 1000000 };
 static const uint64_t FATE_HASH_PRIME = 0x100000001b3ull;   /* FNV-1a */
 
 static uint32_t
@@ -43,6 +44,7 @@ fate_fault(mmi_disk *d, mmi_disk_op op)
     d->cut_short = op == MMI_DISK_WRITE && mmi_disk_chance(d, d->opts.short_write_ppm);
     if (plan->nth > 0 && --plan->nth == 0) {
         d->cut_short = plan->error == 0;
+        d->struck++;
         return plan->error;
     }
     return chance ? EIO : 0;
@@ -101,12 +103,29 @@ mmi_disk_kill(mmi_disk *d)
 static disk_mood
 fate_mood(mmi_disk *d)
 {
-    static const uint32_t keeps[] = { 0, 250000, 500000, 750000, 1000000 };
+    static const uint32_t keeps[] = { 0, 250000, 500000, 750000, FATE_ALL_PPM };
     disk_mood mood = { .keep_ppm = keeps[mmi_disk_between(d, 0, MMI_COUNT_OF(keeps) - 1)] };
     mood.whole_pages = mmi_disk_between(d, 0, 3) == 0;
     mood.in_order = mmi_disk_between(d, 0, 3) == 0;
     mood.keep_ppm = mood.in_order ? keeps[MMI_COUNT_OF(keeps) - 1] : mood.keep_ppm;
     return mood;
+}
+
+void
+mmi_disk_choose(mmi_disk *d, bool (*keeps)(void *arg, uint64_t piece), void *arg)
+{
+    d->keeps = keeps;
+    d->keeps_arg = arg;
+}
+
+static void
+fate_choose(mmi_disk *d)
+{
+    d->pieces = 0;
+    mmi_disk_names_choose(d);
+    MMI_LIST_EACH (&d->nodes, at, after) {
+        mmi_disk_data_choose(d, MMI_CONTAINER_OF(at, disk_node, at));
+    }
 }
 
 void
@@ -120,7 +139,12 @@ mmi_disk_crash(mmi_disk *d)
     d->crash_in = 0;
     mmi_disk_kill(d);
     disk_mood mood = fate_mood(d);
+    if (d->keeps != NULL) {
+        fate_choose(d);
+        mood = (disk_mood){ .keep_ppm = FATE_ALL_PPM };
+    }
     mmi_disk_names_crash(d, &mood);
+    mood.keep_ppm = d->keeps != NULL ? 0 : mood.keep_ppm; /* what was chosen is there by now */
     d->used = 0;
     MMI_LIST_EACH (&d->nodes, at, after) {
         mmi_disk_data_crash(d, MMI_CONTAINER_OF(at, disk_node, at), &mood);

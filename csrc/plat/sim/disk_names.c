@@ -308,6 +308,14 @@ names_lose(mmi_disk *d, const disk_mood *mood)
     }
 }
 
+void
+mmi_disk_names_choose(mmi_disk *d)
+{
+    MMI_LIST_EACH (&d->changes, at, after) {
+        change_of(at)->gone = change_of(at)->gone || !mmi_disk_chosen(d);
+    }
+}
+
 /* What is kept is seen.  Each node is held meanwhile, so that none goes while they are walked. */
 void
 mmi_disk_names_crash(mmi_disk *d, const disk_mood *mood)

@@ -28,6 +28,11 @@ typedef struct disk_page {
     uint8_t seen[DISK_PAGE];
 } disk_page;
 
+/* Each page of a node; what the body does may take the page away. */
+#define DISK_PAGES_EACH(n, page)                                                                   \
+    for (uint32_t i_ = 0; i_ < (n)->pages.cap; i_++)                                               \
+        for (disk_page *page = (n)->pages.slots[i_].value; page != NULL; page = NULL)
+
 typedef struct disk_node {
     mmi_list at;              /* all of the disk */
     bool folder;
@@ -92,6 +97,12 @@ struct mmi_disk {
     bool off, dying;          /* crashed; to crash at the end of this operation */
     bool cut_short;           /* this write */
     disk_plan plans[MMI_DISK_OPS];
+    mmi_disk_way stray_way;
+    uint64_t stray_in;        /* writes; 0: none goes astray */
+    uint64_t struck;          /* calls that a plan made fail or go astray */
+    bool (*keeps)(void *arg, uint64_t piece);   /* what the next crash keeps; NULL: by the seed */
+    void *keeps_arg;
+    uint64_t pieces;          /* that it was asked about, of this crash */
     mmi_list nodes, changes;
     disk_node *root;
     disk_handle handles[DISK_HANDLES_MAX];
@@ -102,6 +113,7 @@ struct mmi_disk {
 /* disk_data.c: what is in a file.  Those that may fail return an errno, 0: done. */
 uint64_t mmi_disk_between(mmi_disk *d, uint64_t low, uint64_t high);
 bool mmi_disk_chance(mmi_disk *d, uint32_t ppm);
+bool mmi_disk_chosen(mmi_disk *d);   /* is the next piece of a chosen crash to be kept? */
 /* How many octets it took; *error says why they are fewer. */
 uint64_t mmi_disk_data_write(mmi_disk *d, disk_node *n, uint64_t at, const uint8_t *data,
                              uint64_t size, int *error);
@@ -112,10 +124,28 @@ void mmi_disk_data_sync(disk_node *n);
 void mmi_disk_data_sync_failed(mmi_disk *d, disk_node *n);
 void mmi_disk_data_crash(mmi_disk *d, disk_node *n, const disk_mood *mood);
 void mmi_disk_data_unpay(mmi_disk *d, disk_node *n);   /* its room is free again */
-bool mmi_disk_data_rot(mmi_disk *d, disk_node *n, uint64_t at);   /* false: never written */
-bool mmi_disk_data_spoil(disk_node *n, uint64_t at);              /* likewise */
-bool mmi_disk_data_bad(const disk_node *n, uint64_t at, size_t size);   /* some of it cannot be read */
+void mmi_disk_data_choose(mmi_disk *d, disk_node *n);   /* what is to be kept is on the platter */
 void mmi_disk_data_fini(disk_node *n);
+/* A sector of a page, on both sides; both are as the one is now; it is about to be changed, false: no memory. */
+static inline uint8_t *
+mmi_disk_kept(disk_page *page, int sector)
+{
+    return page->kept + sector * MMI_FILE_SECTOR;
+}
+static inline uint8_t *
+mmi_disk_seen(disk_page *page, int sector)
+{
+    return page->seen + sector * MMI_FILE_SECTOR;
+}
+void mmi_disk_settle(disk_page *page, int sector, bool as_seen);
+bool mmi_disk_touch(disk_page *page, int sector);
+void mmi_disk_rot_sector(mmi_disk *d, disk_page *page, int sector);
+/* The page, to be written to; NULL: *error says why. */
+disk_page *mmi_disk_page(mmi_disk *d, disk_node *n, uint64_t index, int *error);
+
+/* disk_harm.c: what no call tells of. */
+bool mmi_disk_data_bad(const disk_node *n, uint64_t at, size_t size);   /* some of it cannot be read */
+void mmi_disk_data_stray(mmi_disk *d, disk_node *n, uint64_t at, uint64_t size);   /* if this write is to */
 
 /* disk_names.c: nodes, what they are called, and who has them open. */
 disk_node *mmi_disk_node(mmi_disk *d, bool folder);    /* of no refs yet; NULL: no memory */
@@ -128,6 +158,7 @@ int mmi_disk_change_rename(mmi_disk *d, disk_node *from_dir, const char *from, d
                            const char *to);
 void mmi_disk_names_sync(mmi_disk *d, const disk_node *folder);
 void mmi_disk_names_sync_failed(mmi_disk *d, const disk_node *folder);
+void mmi_disk_names_choose(mmi_disk *d);   /* what is not to be kept is gone */
 void mmi_disk_names_crash(mmi_disk *d, const disk_mood *mood);
 int mmi_disk_handle(mmi_disk *d, disk_node *n, bool write, int *id);
 disk_handle *mmi_disk_handle_find(mmi_disk *d, int id);                /* NULL: none is open */
