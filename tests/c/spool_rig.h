@@ -50,8 +50,9 @@ spool_body(uint64_t seq, uint32_t life, uint8_t body[SPOOL_BODY_MAX])
 {
     uint32_t seed = (uint32_t)seq * 2654435761u + life * 40503u + 1;
     uint32_t size = check_random(&seed) % SPOOL_BODY_MAX;
-    for (uint32_t i = 0; i < size; i++) {
-        body[i] = (uint8_t)check_random(&seed);
+    for (uint32_t i = 0; i < size; i += (uint32_t)sizeof seed) {
+        uint32_t word = check_random(&seed);
+        memcpy(body + i, &word, sizeof word); /* which has room, as SPOOL_BODY_MAX is whole words */
     }
     return size;
 }

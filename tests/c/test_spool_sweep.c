@@ -229,18 +229,61 @@ test_room_is_wanted_until_a_file_went_and_nothing_is_saved_for_less(void)
     threads_free(&r);
 }
 
-/* So many at once, and the others go on in between. */
+static mmi_spool *watched;
+static uint32_t files_before, most_at_once;
+
+/* A look at the clock, as each sweep begins with one: so many files went since the one before. */
+static uint64_t
+wall_counts(void *arg)
+{
+    uint32_t now = watched->file_count, went = files_before > now ? files_before - now : 0;
+    files_before = now;
+    most_at_once = went > most_at_once ? went : most_at_once;
+    return wall_now(arg);
+}
+
+static void
+sweeps_counted(threads_rig *r)
+{
+    clock_taken(r);
+    threads_stop(&r->spool);
+    watched = &r->spool.spool;
+    files_before = most_at_once = 0;
+    r->spool.spool.opts.now_us = wall_counts;
+    threads_go_on(&r->spool);
+}
+
+/* So many in one sweep, for whatever they go, and the others go on in between. */
 static void
 test_few_files_go_at_once_and_all_in_the_end(void)
 {
-    threads_rig r;
-    acked_new(&r, 1);
-    put_files(&r, 2 * MMI_SPOOL_SWEEP_FILES + 3);
-    mmi_spool_cursor *c = cursor_of(&r, "one", MMI_SPOOL_LATEST);
-    AWAIT(files_of(&r) == 1);
-    CHECK_INT(counts_of(&r).acked_files, 2 * MMI_SPOOL_SWEEP_FILES + 2);
-    cursor_closed(&r, c);
-    threads_free(&r);
+    for (int aged = 0; aged < 2; aged++) {
+        threads_rig r;
+        threads_prepare(&r, MMI_SPOOL_DISK);
+        r.opts.acked_by = both;
+        r.opts.acked_by_count = 1;
+        r.opts.max_age_us = aged == 1 ? HOUR_US : 0;
+        threads_open(&r);
+        sweeps_counted(&r);
+        put_files(&r, 2 * MMI_SPOOL_SWEEP_FILES + 3);
+        uint64_t start = aged == 1 ? base_of(&r, MMI_SPOOL_SWEEP_FILES / 2) : MMI_SPOOL_LATEST;
+        CHECK_INT(mmi_spool_shared_lease(&r.spool, "hold", 1, UINT64_MAX), MM_OK);
+        mmi_spool_cursor *c = cursor_of(&r, "one", start);
+        if (aged == 1) {
+            hours_pass(&r, 2);
+        }
+        CHECK_INT(mmi_spool_shared_release(&r.spool, "hold"), MM_OK);
+        AWAIT(files_of(&r) == 1);
+        mmi_spool_counts counts = counts_of(&r);
+        CHECK_INT(counts.acked_files + counts.expired_files, 2 * MMI_SPOOL_SWEEP_FILES + 2);
+        CHECK_INT(counts.expired_files > 0, aged);
+        threads_stop(&r.spool);
+        (void)wall_counts(NULL); /* of the last sweep */
+        threads_go_on(&r.spool);
+        CHECK_INT(most_at_once, MMI_SPOOL_SWEEP_FILES);
+        cursor_closed(&r, c);
+        threads_free(&r);
+    }
 }
 
 static void

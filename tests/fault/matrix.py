@@ -91,6 +91,8 @@ ROWS: dict[str, Row] = {
         """c/test_spool_crash.c::test_a_machine_that_stops_loses_nothing_that_was_durable
         ::test_so_does_one_whose_spool_syncs_now_and_then
         ::test_every_step_of_a_life_may_be_its_last
+        c/test_spool_cuts.c::test_whatever_a_power_cut_loses_what_was_durable_is_there
+        ::test_so_it_is_where_few_writes_are_synced
         c/test_spool_compact_crash.c::test_a_machine_that_stops_in_a_pass_leaves_the_old_or_the_new
         c/test_disk_log.c::test_each_flaw_is_caught_by_some_seed""",
     ),
@@ -148,6 +150,7 @@ ROWS: dict[str, Row] = {
         "`SpoolFailedError`, and nothing more is kept; opened again it has all that was durable",
         """fault/test_faults_calls.py::test_f16_whichever_call_fails_what_was_kept_is_there
         c/test_spool_crash.c::test_the_nth_call_that_fails_ends_it
+        ::test_the_nth_call_of_an_opening_that_fails_costs_nothing
         ::test_a_disk_that_fails_now_and_then_loses_nothing_that_was_durable
         c/test_disk_faults.c::test_after_a_failed_sync_the_next_says_ok_and_it_may_all_be_gone
         c/test_cursor_crash.c::test_so_it_does_on_a_disk_that_fails
@@ -179,7 +182,10 @@ ROWS: dict[str, Row] = {
     "F19": _of(
         "a disk lost a write that it said it had, or put it elsewhere",
         "it is told as it is read, but for the very last writes before a kill",
-        "fault/test_faults_disk.py::test_f19_a_sector_that_is_not_what_was_written_is_told",
+        """fault/test_faults_disk.py::test_f19_a_sector_that_is_not_what_was_written_is_told
+        c/test_spool_astray.c::test_a_write_that_is_lost_is_told_of
+        ::test_so_is_one_that_is_elsewhere_in_its_file
+        ::test_so_is_one_that_is_in_another_file""",
     ),
     "F20": _of(
         "the wall clock jumps",
@@ -194,7 +200,8 @@ ROWS: dict[str, Row] = {
     ),
     "F21": _of(
         "a worker is stopped, and goes on later",
-        "another one gets its messages; its late acknowledgement of them counts for nothing",
+        "another one gets its messages; its late acknowledgement of them counts for nothing, and "
+        "is counted (`stale_acks`)",
         """fault/test_faults_still.py
         ::test_f21_a_late_acknowledgement_of_a_stopped_worker_counts_for_nothing
         crash/test_workers.py::test_a_worker_that_is_stopped_loses_nothing_and_may_go_on
