@@ -85,6 +85,7 @@ typedef struct mm_stats {
              dropped_malformed, dropped_unencodable, dropped_conflated, dropped_expired, dropped_attempts,
              dead_messages;
     uint64_t acked_messages, redelivered_messages, unacked_messages;   /* done; taken back; now: not acknowledged  */
+    uint64_t stale_acks;                          /* came when the message was somebody else's         */
     uint64_t unwanted_messages, finished_peers;   /* nobody had subscribed to them; told of the end, or said so */
     uint64_t filtered_messages;                   /* came from a publisher of SP, and nobody subscribed to them */
     uint64_t retained_sent, unretained_messages;  /* copies for who subscribed later; sent, but no room to retain */

@@ -207,6 +207,7 @@ ack_apply(mmi_link *link, const mmi_command *command)
     mmi_unacked *u = link->pipe.unacked;
     mmi_ack ack;
     uint64_t newly = 0, limit = u->limit;
+    uint32_t late = 0, stale = 0;
     if (!mmi_ack_get(command->data, command->size, &ack) ||
         mmi_unacked_ack(u, &ack, &newly) != MM_OK) {
         mmi_link_breach(link, MM_REASON_COMMAND,
@@ -217,7 +218,11 @@ ack_apply(mmi_link *link, const mmi_command *command)
         u->limit == limit; /* it has done something, if only what was taken back */
     mmi_back *back = link->socket->host.back;
     /* Before its new credit: it would get again what it has done. */
-    ack_took(link, newly, u->overdue != NULL ? mmi_late_ack(&u->overdue->late, back, &ack) : 0);
+    if (u->overdue != NULL) {
+        late = mmi_late_ack(&u->overdue->late, back, &ack, &stale);
+    }
+    link->socket->stats.stale_acks += stale;
+    ack_took(link, newly, late);
     return mmi_member_begins(link);
 }
 

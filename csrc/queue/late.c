@@ -113,7 +113,7 @@ late_settle_all(mmi_back *back, const late_done *done)
 }
 
 uint32_t
-mmi_late_ack(mmi_late *late, mmi_back *back, const mmi_ack *ack)
+mmi_late_ack(mmi_late *late, mmi_back *back, const mmi_ack *ack, uint32_t *stale)
 {
     late_done done;
     done.count = 0;
@@ -123,5 +123,7 @@ mmi_late_ack(mmi_late *late, mmi_back *back, const mmi_ack *ack)
             late_rm(late, i - 1);
         }
     }
-    return done.count > 0 ? late_settle_all(back, &done) : 0;
+    uint32_t found = done.count > 0 ? late_settle_all(back, &done) : 0;
+    *stale = done.count - found;
+    return found;
 }

@@ -30,7 +30,8 @@ struct mmi_back;
 void mmi_late_add(mmi_late *late, uint64_t number, const mmi_origin *origin);
 /* The peer gave it back itself, and will not be done with it. */
 void mmi_late_forget(mmi_late *late, uint64_t number);
-/* What the peer says: those of them that wait here are done.  How many that are. */
-uint32_t mmi_late_ack(mmi_late *late, struct mmi_back *back, const mmi_ack *ack);
+/* What the peer says: those of them that wait here are done.  How many that are; *stale: the others, for which it
+ * counts for nothing. */
+uint32_t mmi_late_ack(mmi_late *late, struct mmi_back *back, const mmi_ack *ack, uint32_t *stale);
 
 #endif

@@ -43,6 +43,15 @@ take_back(fake_sock *s, mmi_late *late, uint64_t count)
     CHECK_INT(waiting(s), count);
 }
 
+/* How many of those that wait are done; `stale` others were taken back, and do not wait. */
+static uint32_t
+late_ack(mmi_late *late, fake_sock *s, const mmi_ack *ack, uint32_t stale)
+{
+    uint32_t others = UINT32_MAX, done = mmi_late_ack(late, s->host.back, ack, &others);
+    CHECK_INT(others, stale);
+    return done;
+}
+
 static void
 test_a_floor_is_of_all_up_to_it(void)
 {
@@ -50,11 +59,11 @@ test_a_floor_is_of_all_up_to_it(void)
     fake_sock *s = alone();
     take_back(s, &late, 10);
     mmi_ack ack = { .floor = 4, .limit = 100 };
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 4);
+    CHECK_INT(late_ack(&late, s, &ack, 0), 4);
     CHECK_INT(waiting(s), 6);
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 0); /* it is said again and again */
+    CHECK_INT(late_ack(&late, s, &ack, 0), 0); /* it is said again and again */
     ack.floor = UINT64_MAX;
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 6);
+    CHECK_INT(late_ack(&late, s, &ack, 0), 6);
     CHECK_INT(late.count, 0);
     CHECK_INT(waiting(s), 0);
     fake_close(s);
@@ -68,7 +77,7 @@ test_bits_are_of_single_ones_above_it(void)
     fake_sock *s = alone();
     take_back(s, &late, 30);
     const mmi_ack ack = { .floor = 2, .limit = 100, .bits = bits, .bits_size = sizeof bits };
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 5); /* 1, 2, 3, 10 and 12 */
+    CHECK_INT(late_ack(&late, s, &ack, 0), 5); /* 1, 2, 3, 10 and 12 */
     for (uint32_t i = 0; i < late.count; i++) {
         uint64_t n = late.at[i].number;
         CHECK(n > 3 && n != 10 && n != 12);
@@ -88,7 +97,7 @@ test_what_the_peer_gave_back_is_forgotten(void)
     mmi_late_forget(&late, 2);
     mmi_late_forget(&late, 9);
     const mmi_ack ack = { .floor = 3, .limit = 100 };
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 2);
+    CHECK_INT(late_ack(&late, s, &ack, 0), 2);
     CHECK_INT(waiting(s), 1);
     fake_close(s);
 }
@@ -104,7 +113,7 @@ test_the_oldest_is_forgotten_first(void)
         CHECK_INT(late.count, kept);
         CHECK_INT(late.at[0].number, count - kept + 1);
         const mmi_ack ack = { .floor = count, .limit = 1000 };
-        CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), kept);
+        CHECK_INT(late_ack(&late, s, &ack, 0), kept);
         CHECK_INT(waiting(s), count - kept);
         fake_close(s);
     }
@@ -120,7 +129,7 @@ test_only_what_was_there_first_is_meant(void)
     again(s, fake_text("another one"), EPOCH, 2);
     CHECK_INT(fake_send(s, "nobody had it"), MM_OK);
     const mmi_ack ack = { .floor = 1, .limit = 100 };
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 1);
+    CHECK_INT(late_ack(&late, s, &ack, 0), 1);
     CHECK_INT(waiting(s), 3);
     fake_close(s);
 }
@@ -139,7 +148,7 @@ test_what_waits_for_the_owner_of_its_key_is_found(void)
     CHECK_INT(waiting(s), 2);
     mmi_late_add(&late, 1, &origin);
     const mmi_ack ack = { .floor = 1, .limit = 100 };
-    CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 1);
+    CHECK_INT(late_ack(&late, s, &ack, 0), 1);
     CHECK_INT(waiting(s), 1);
     CHECK_INT(fake_take_all(p), 2);
     fake_close(s);
@@ -156,9 +165,27 @@ test_no_more_than_so_many_are_looked_at(void)
             again(s, fake_text("y"), EPOCH + 1, (uint64_t)i);
         }
         const mmi_ack ack = { .floor = 1, .limit = 100 };
-        CHECK_INT(mmi_late_ack(&late, s->host.back, &ack), 1 - beyond);
+        CHECK_INT(late_ack(&late, s, &ack, (uint32_t)beyond), 1 - beyond);
         fake_close(s);
     }
+}
+
+/* Somebody else has two of them: it is told of those once, and they are no error. */
+static void
+test_what_does_not_wait_any_more_is_stale(void)
+{
+    mmi_late late;
+    uint64_t number = 5;
+    fake_sock *s = alone();
+    take_back(s, &late, 4);
+    for (; number < 7; number++) {
+        const mmi_origin origin = { .epoch = EPOCH, .number = number };
+        mmi_late_add(&late, number, &origin);
+    }
+    const mmi_ack ack = { .floor = 6, .limit = 100 };
+    CHECK_INT(late_ack(&late, s, &ack, 2), 4);
+    CHECK_INT(late_ack(&late, s, &ack, 0), 0);
+    fake_close(s);
 }
 
 int
@@ -171,5 +198,6 @@ main(void)
     RUN(test_only_what_was_there_first_is_meant);
     RUN(test_what_waits_for_the_owner_of_its_key_is_found);
     RUN(test_no_more_than_so_many_are_looked_at);
+    RUN(test_what_does_not_wait_any_more_is_stale);
     return 0;
 }

@@ -78,6 +78,7 @@ def test_f21_a_late_acknowledgement_of_a_stopped_worker_counts_for_nothing() -> 
                 worker.go_on()
                 worker.said(b"acked")
                 push.send(b"behind", timeout=WAIT_S)
+                wait_until(lambda: push.stats().stale_acks == 1)
                 assert push.stats().acked_messages == 0
                 assert message.ack()
                 receipt.wait(timeout=WAIT_S)

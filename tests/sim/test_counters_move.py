@@ -330,6 +330,23 @@ def given_back(r: Room, **options: Any) -> Any:
     return push
 
 
+@scene(stale_acks=1, redelivered_messages=1, acked_messages=0, unacked_messages=1)
+def an_acknowledgement_comes_when_another_one_has_the_message() -> mm.Stats:
+    """It counts for nothing, and in the books of the message nothing changes."""
+    with room() as r:
+        options: dict[str, Any] = {"delivery": "at_least_once", "ack_timeout": 4.0}
+        push = r.open("Push", engine=r.hub, bind=UP, **options)
+        late = r.open("Pull", connect=push.endpoint, ack="manual", prefetch=1)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        push.send(b"work", timeout=1)
+        message = late.recv(timeout=PATIENCE_S)
+        other = r.open("Pull", connect=push.endpoint, ack="manual", prefetch=1)
+        assert other.recv(timeout=PATIENCE_S) == message
+        assert message.ack()
+        r.world.run(1)
+        return push.stats()
+
+
 @scene(delayed_messages=2, delayed_bytes=2 * (1 + FRAME_COST), sent_messages=2,
        redelivered_messages=1, written_messages=1,
        queued_out_messages=0)  # fmt: skip

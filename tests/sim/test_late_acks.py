@@ -67,6 +67,7 @@ def test_it_counts_while_the_message_waits(way: str) -> None:
         stats = push.stats()
         assert (stats.acked_messages, stats.redelivered_messages) == (COUNT, 1)
         assert (stats.queued_out_messages, stats.unacked_messages) == (0, 0)
+        assert stats.stale_acks == 1  # of had[1], which the first worker did
         assert push.drain(timeout=PATIENCE_S).unconfirmed == 0
         assert whole(push)
 
@@ -99,6 +100,7 @@ def test_what_is_given_back_late_is_not_done() -> None:
         done += [*work_off(pulls[1], 1), *work_off(pulls[0], 1)]
         assert sorted(done, key=int) == sorted(receipts, key=int)
         assert push.stats().redelivered_messages == 2
+        assert push.stats().stale_acks == 1  # what was given back is no acknowledgement
         assert whole(push)
 
 
@@ -113,9 +115,11 @@ def test_it_counts_for_nothing_once_somebody_else_has_the_message() -> None:
         assert had[1].ack()
         r.world.run(0.1)
         assert receipts[again].outcome is None
+        assert push.stats().stale_acks == 1
         assert again.ack()
         receipts[again].wait(timeout=PATIENCE_S)
-        assert push.stats().redelivered_messages == 1
+        stats = push.stats()
+        assert (stats.redelivered_messages, stats.stale_acks) == (1, 1)
 
 
 def test_the_last_attempt_that_is_late_stays_a_dead_letter() -> None:
@@ -129,7 +133,8 @@ def test_the_last_attempt_that_is_late_stays_a_dead_letter() -> None:
         r.world.run(1)
         assert [receipt.outcome for receipt in receipts] == ["attempts", "attempts"]
         assert len(push.dead_letters()) == 2
-        assert push.stats().acked_messages == 0
+        stats = push.stats()
+        assert (stats.acked_messages, stats.stale_acks) == (0, 2)
 
 
 def test_a_late_one_makes_room_for_who_sends() -> None:

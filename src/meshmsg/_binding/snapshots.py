@@ -291,6 +291,9 @@ class Stats(Record):
         redelivered_messages: Written, and not acknowledged by a peer that was lost, gave them back
             or had them for too long: they are for others. Lower by one when it acknowledges one
             late, and nobody else has it yet.
+        stale_acks: Acknowledgements that came too late (`ack_timeout`): the message had been taken
+            back, and was somebody else's or given up by then. They count for nothing. Of each peer
+            the last 256 messages that were taken back are known.
         unacked_messages: Written and not acknowledged now; of a Pull: received, and not
             acknowledged by it.
         finished_peers: Peers that were told that nothing more comes (`Push.finish`); of a Pull:
@@ -351,6 +354,7 @@ class Stats(Record):
     dead_messages: int
     acked_messages: int
     redelivered_messages: int
+    stale_acks: int
     unacked_messages: int
     finished_peers: int
     unwanted_messages: int
