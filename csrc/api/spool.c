@@ -13,6 +13,8 @@
 static const uint64_t SPOOL_US_PER_MS = 1000;
 
 _Static_assert((int)MM_SPOOL_HARMED == (int)MMI_SPOOL_HARMED, "one code");
+_Static_assert((int)MM_SPOOL_SHARED == (int)MMI_SPOOL_SHARED, "one code");
+_Static_assert((int)MM_SPOOL_REMOTE == (int)MMI_SPOOL_REMOTE, "one code");
 _Static_assert((int)MM_SPOOL_DISK == (int)MMI_SPOOL_DISK, "levels");
 _Static_assert((int)MM_SPOOL_DROP_NEWEST == (int)MMI_SPOOL_DROP_NEWEST, "overflow");
 _Static_assert((int)MM_SPOOL_OWNER_MAX == (int)MMI_SPOOL_OWNER, "owner");

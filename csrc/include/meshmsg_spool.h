@@ -4,7 +4,7 @@
  *
  * A spool and a reader are pointers: their owner closes each once, while nobody is in a call with it, and a spool after
  * its readers.  All other calls may come from any thread, but those of one reader from one at a time.  Time-outs are as
- * in meshmsg.h.  Results are mm_err, or MM_SPOOL_HARMED.
+ * in meshmsg.h.  Results are mm_err, or MM_SPOOL_HARMED, MM_SPOOL_SHARED, MM_SPOOL_REMOTE.
  */
 #ifndef MESHMSG_SPOOL_H
 #define MESHMSG_SPOOL_H
@@ -13,7 +13,8 @@
 
 /* cdef:begin */
 
-enum { MM_SPOOL_HARMED = -1000 };   /* what was durable is gone or not what it was */
+/* What was durable is gone or not what it was; the folder: every user may write to it, it is on another machine. */
+enum { MM_SPOOL_HARMED = -1000, MM_SPOOL_SHARED = -1001, MM_SPOOL_REMOTE = -1002 };
 enum { MM_SPOOL_BUFFERED, MM_SPOOL_OS, MM_SPOOL_DISK };   /* levels: in memory; the system has it; it is on the disk */
 enum { MM_SPOOL_ERROR, MM_SPOOL_BLOCK, MM_SPOOL_DROP_OLDEST, MM_SPOOL_DROP_NEWEST };   /* what a full one does */
 enum { MM_SPOOL_OWNER_MAX = 127 };

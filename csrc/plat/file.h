@@ -64,7 +64,7 @@ typedef struct mmi_entry {
 typedef struct mmi_space {
     uint64_t free; /* octets that this user may still write, roughly */
     bool remote;   /* on another machine (NFS, SMB): locks and syncs are only as good as its are */
-    bool shared;   /* others than this user may make and remove names in the folder */
+    bool shared;   /* every user of this machine may make names in the folder, and change what it has */
 } mmi_space;
 
 typedef struct mmi_files mmi_files;

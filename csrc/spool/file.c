@@ -57,6 +57,17 @@ mmi_spool_name_get(const char *name, uint64_t *base_seq)
     return *base_seq > 0 && strcmp(name, again) == 0;
 }
 
+int
+mmi_spool_folder_check(const mmi_spool_place *p, bool remote)
+{
+    mmi_space space;
+    int rc = p->files->space(p->files->self, p->dir, &space);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    return space.remote && !remote ? MMI_SPOOL_REMOTE : space.shared ? MMI_SPOOL_SHARED : MM_OK;
+}
+
 typedef struct file_listing {
     uint64_t *bases;
     uint32_t count, cap;

@@ -10,6 +10,9 @@
 #include "plat/file.h"
 #include "spool/format.h"
 
+/* Beside mm_err: what was durable is gone; why a folder is none for a spool. */
+enum { MMI_SPOOL_HARMED = -1000, MMI_SPOOL_SHARED = -1001, MMI_SPOOL_REMOTE = -1002 };
+
 enum {
     MMI_SPOOL_UNREADABLE = 0xff,         /* stands for an octet that the disk does not give */
     MMI_SPOOL_NAME = 25,                 /* octets of a file's name: 20 digits, ".seg", and the end */
@@ -41,6 +44,9 @@ typedef struct mmi_spool_place {
 /* The segment files of a folder: the base_seq of each, ascending, for the caller to free; NULL: there are none, or it
  * failed.  MM_ENOMEM, or what the folder said. */
 int mmi_spool_list(const mmi_spool_place *place, uint64_t **bases, uint32_t *count) MMI_WARN_UNUSED;
+/* Is that folder one for a spool?  MM_OK; MMI_SPOOL_REMOTE: on another machine's file system, and not `remote`;
+ * MMI_SPOOL_SHARED: every user of this machine may write to it; or what the folder said. */
+int mmi_spool_folder_check(const mmi_spool_place *place, bool remote) MMI_WARN_UNUSED;
 
 typedef struct mmi_spool_file {
     int file;                            /* < 0: not open */

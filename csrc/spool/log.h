@@ -103,7 +103,7 @@ typedef struct mmi_spool {
 } mmi_spool;
 
 /* Opens the spool in that folder, or makes one.  MM_EAGAIN: somebody else has it; MMI_SPOOL_HARMED: harmed, see the
- * report; MM_ENOTSUP: of a later version, or on another machine's file system; MM_EINVAL: options; or the disk's. */
+ * report; MM_ENOTSUP: of a later version; MM_EINVAL: options; as mmi_spool_folder_check; or the disk's. */
 int mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_opts *opts, mmi_spool_report *report);
 /* Says that it was closed in order, if nothing failed and nothing waits; closes all. */
 int mmi_spool_close(mmi_spool *s);

@@ -214,17 +214,13 @@ int
 mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_opts *opts,
                mmi_spool_report *report)
 {
-    mmi_space space;
     *report = (mmi_spool_report){ .made = false };
     *s = (mmi_spool){ .opts = *opts, .place = { files, dir }, .lock = -1, .quarantine = -1 };
     s->state.file = s->file.file = s->spare = s->again = -1;
     if (!open_opts_valid(&s->opts)) {
         return MM_EINVAL;
     }
-    int rc = files->space(files->self, dir, &space);
-    if (rc == MM_OK && space.remote && !s->opts.remote) {
-        rc = MM_ENOTSUP;
-    }
+    int rc = mmi_spool_folder_check(&s->place, s->opts.remote);
     rc = rc == MM_OK ? open_lock(s, report) : rc;
     rc = rc == MM_OK ? open_log(s, report) : rc;
     if (rc != MM_OK) {

@@ -14,8 +14,6 @@
 
 #include "spool/file.h"
 
-enum { MMI_SPOOL_HARMED = -1000 };       /* beside mm_err: what was durable is gone */
-
 typedef struct mmi_spool_found {
     uint64_t next_seq;                   /* behind the sound batches at its beginning */
     uint64_t end;                        /* where the last of those ends */

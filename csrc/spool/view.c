@@ -152,7 +152,6 @@ view_start(mmi_spool_view *v)
 int
 mmi_spool_view_open(mmi_spool_view *v, const char *path, bool remote)
 {
-    mmi_space space;
     *v = (mmi_spool_view){ .tail = { .file = -1 } };
     mmi_files_posix(&v->files);
     int rc = v->files.root(v->files.self, path, &v->dir);
@@ -160,8 +159,8 @@ mmi_spool_view_open(mmi_spool_view *v, const char *path, bool remote)
         return rc;
     }
     v->window = mmi_alloc(VIEW_WINDOW);
-    rc = v->window == NULL ? MM_ENOMEM : v->files.space(v->files.self, v->dir, &space);
-    rc = rc == MM_OK && space.remote && !remote ? MM_ENOTSUP : rc;
+    const mmi_spool_place place = { &v->files, v->dir };
+    rc = v->window == NULL ? MM_ENOMEM : mmi_spool_folder_check(&place, remote);
     rc = rc == MM_OK ? view_look(v) : rc;
     rc = rc == MM_OK ? view_start(v) : rc;
     if (rc != MM_OK) {

@@ -35,7 +35,7 @@ struct mmi_spool_view {
     uint8_t *window;                     /* octets that are read at once */
 };
 
-/* MM_ENOENT: there is no spool; MM_ENOTSUP: of a later version, or on another machine and not `remote`; or an error. */
+/* MM_ENOENT: there is no spool; MM_ENOTSUP: of a later version; as mmi_spool_folder_check; or an error. */
 int mmi_spool_view_open(mmi_spool_view *v, const char *path, bool remote);
 void mmi_spool_view_close(mmi_spool_view *v);
 /* Sees what was written since.  Or an error of reading, and all is as before. */

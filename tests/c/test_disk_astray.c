@@ -2,8 +2,8 @@
  * test_disk_astray.c: what a test may ask of the simulated disk: a crash that keeps just these
  * pieces of what was not synced, and a write that says that it went and is nowhere, or elsewhere.
  *
- * Not here: crashes and faults by a seed (test_disk_crash.c, test_disk_faults.c); what a spool makes
- * of it (test_spool_cuts.c, test_spool_astray.c).
+ * Not here: crashes and faults by a seed (test_disk_crash.c, test_disk_faults.c); what a spool
+ * makes of it (test_spool_cuts.c, test_spool_astray.c).
  */
 #include "disk_rig.h"
 

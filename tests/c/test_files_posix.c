@@ -83,18 +83,21 @@ test_files_and_folders_are_for_their_owner_alone(files_world *w)
 }
 
 static void
-test_a_folder_that_others_may_write_to_is_called_shared(files_world *w)
+test_a_folder_that_all_may_write_to_is_called_shared(files_world *w)
 {
-    static const mode_t modes[] = { 0720, 0702, 0777, 01777 };
+    static const mode_t modes[] = { 0702, 0777, 01777 }, others[] = { 0755, 0770, 02775 };
     mmi_space space;
     for (size_t i = 0; i < MMI_COUNT_OF(modes); i++) {
         CHECK_INT(chmod(w->path, modes[i]), 0);
         CHECK_INT(CALL(w, space, w->dir, &space), MM_OK);
         CHECK(space.shared);
     }
-    CHECK_INT(chmod(w->path, 0755), 0);
-    CHECK_INT(CALL(w, space, w->dir, &space), MM_OK);
-    CHECK(!space.shared && !space.remote);
+    for (size_t i = 0; i < MMI_COUNT_OF(others); i++) {
+        CHECK_INT(chmod(w->path, others[i]), 0);
+        CHECK_INT(CALL(w, space, w->dir, &space), MM_OK);
+        CHECK(!space.shared && !space.remote);
+    }
+    CHECK_INT(chmod(w->path, 0700), 0);
 }
 
 static void
@@ -181,7 +184,7 @@ main(void)
         test_a_link_or_pipe_in_place_of_a_file_is_not_opened,
         test_a_list_hides_nothing_that_others_put_there,
         test_files_and_folders_are_for_their_owner_alone,
-        test_a_folder_that_others_may_write_to_is_called_shared,
+        test_a_folder_that_all_may_write_to_is_called_shared,
         test_another_process_sees_the_lock_and_has_it_when_ours_is_gone,
         test_a_write_over_the_limit_is_short_and_the_next_says_why,
         test_a_process_without_descriptors_is_told_so,

@@ -23,7 +23,7 @@
 
 _Static_assert(sizeof(mmi_iov) == sizeof(struct iovec), "mmi_iov is handed to the system as iovec");
 
-enum { FILE_MODE = 0600, FOLDER_MODE = 0700, WRITTEN_BY_OTHERS = 022 };
+enum { FILE_MODE = 0600, FOLDER_MODE = 0700 };
 
 /* Not what a signal broke before it did anything. */
 #define UNBROKEN(rc, call)                                                                         \
@@ -363,7 +363,7 @@ file_space(void *self, int dir, mmi_space *out)
     *out = (mmi_space){
         .free = (uint64_t)fs.f_bavail * fs.f_frsize,
         .remote = file_remote(dir),
-        .shared = st.st_uid != geteuid() || (st.st_mode & WRITTEN_BY_OTHERS) != 0,
+        .shared = (st.st_mode & S_IWOTH) != 0,
     };
     return MM_OK;
 }

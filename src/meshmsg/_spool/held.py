@@ -264,6 +264,18 @@ class Held(ABC):
             return SpoolError(f"{what}: there is no such folder, or no spool in it", code=rc)
         if rc == lib.MM_ENOMEM:
             return MemoryError(f"{what}: no memory")
+        if rc == lib.MM_SPOOL_SHARED:
+            return SpoolError(
+                f"{what}: every user of this machine may write to that folder, so what it has may "
+                "be anybody's: take that away (chmod o-w), or use a folder in it",
+                code=lib.MM_EPERM,
+            )
+        if rc == lib.MM_SPOOL_REMOTE:
+            return SpoolError(
+                f"{what}: it is on a file system of another machine, whose locks and syncs are "
+                "only as good as that one's; remote=True takes it all the same",
+                code=lib.MM_ENOTSUP,
+            )
         return SpoolError(f"{what}: {text_of(rc)}", code=rc)
 
     def _too_large(self, size: int) -> TooLargeError:

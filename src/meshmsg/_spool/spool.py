@@ -111,7 +111,8 @@ class Spool(Kept):
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
-        SpoolError: The folder cannot be used: not there, not permitted, of a later version.
+        SpoolError: The folder cannot be used: not there, not permitted, of a later version; every
+            user of this machine may write to it; or it is on another machine, without `remote`.
         UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 

@@ -31,7 +31,8 @@ class SpoolView(Held):
         remote: Also on a file system of another machine. What is written there may be seen late.
 
     Raises:
-        SpoolError: There is no spool, or it cannot be read: not permitted, of a later version.
+        SpoolError: There is no spool, or it cannot be read: not permitted, of a later version, in a
+            folder that every user of this machine may write to, on another machine.
         UsageError, TypeError: An argument is wrong.
     """
 
