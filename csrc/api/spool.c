@@ -6,6 +6,7 @@
  */
 #include "api/spool.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -190,6 +191,12 @@ uint32_t
 mm_spool_trim(mm_spool *s, uint64_t seq)
 {
     return mmi_spool_shared_trim(&s->shared, seq);
+}
+
+uint64_t
+mm_spool_clock_jumps(const mm_spool *s)
+{
+    return atomic_load_explicit(&s->shared.keep.jumps, memory_order_relaxed);
 }
 
 void

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Atomic int64_t base_fail_countdown, base_blocks, base_bytes;
+static _Atomic int64_t base_fail_countdown, base_blocks, base_bytes, base_wall_ahead;
 static atomic_bool base_counts;
 static _Atomic uint32_t base_cpus;
 
@@ -100,4 +100,16 @@ uint32_t
 mmi_cpus_told(void)
 {
     return atomic_load_explicit(&base_cpus, memory_order_relaxed);
+}
+
+void
+mm_test_wall_ahead(int64_t by_us)
+{
+    atomic_store_explicit(&base_wall_ahead, by_us, memory_order_relaxed);
+}
+
+int64_t
+mmi_wall_ahead_us(void)
+{
+    return atomic_load_explicit(&base_wall_ahead, memory_order_relaxed);
 }

@@ -42,6 +42,8 @@ size_t mmi_alloc_size(void *ptr);   /* bytes it has room for; NULL: 0 */
 
 /* Processors that mm_test_cpus told of; 0: it did not. */
 uint32_t mmi_cpus_told(void);
+/* What mm_test_wall_ahead told of. */
+int64_t mmi_wall_ahead_us(void);
 
 /* What a word ends with behind a number: 1 octet, 2 octets. */
 static inline const char *

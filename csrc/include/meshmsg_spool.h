@@ -83,6 +83,7 @@ uint64_t mm_spool_clock_ms(void);                 /* monotonic: by which a time-
 int mm_spool_flush(mm_spool *spool, uint32_t level, int64_t timeout_ms, int64_t slice_ms);
 uint32_t mm_spool_trim(mm_spool *spool, uint64_t seq);   /* files without a number above it go: how many */
 void mm_spool_inspect(mm_spool *spool, mm_spool_info *out);
+uint64_t mm_spool_clock_jumps(const mm_spool *spool);   /* as mm_spool_info has it; takes no lock */
 /* Of the messages of a key only the last one stays, in what is sealed (csrc/spool/shared_compact.h).  until: 0, and
  * again what it was in further calls for the same.  MM_ETIMEDOUT, MM_EAGAIN, MM_EINTR: it goes on, by itself too. */
 typedef struct mm_spool_compacted {

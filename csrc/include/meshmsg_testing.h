@@ -137,6 +137,8 @@ int64_t mm_test_alloc_live(int64_t *bytes);
 int mm_test_features(mm_handle engine, const char *features);
 /* Engines opened from now on behave as with so many processors; 0: as with those there are. */
 void mm_test_cpus(uint32_t count);
+/* Spools see a wall clock that is so much ahead of the system's from now on; 0: the system's. */
+void mm_test_wall_ahead(int64_t by_us);
 
 /* cdef:end */
 

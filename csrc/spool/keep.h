@@ -30,7 +30,7 @@ typedef struct mmi_spool_keep {
     bool clocked;
     uint64_t wall_us, mono_ns;           /* of the last look at the clocks */
     uint64_t held_seq, held_until_ns;    /* after a jump: until then this number and all above it are not too old */
-    uint64_t jumps;
+    _Atomic uint64_t jumps;              /* read by any thread */
 } mmi_spool_keep;
 
 void mmi_spool_keep_free(mmi_spool_keep *k);

@@ -1,17 +1,19 @@
 """What goes from a spool by itself, by age or once all are done with it; and leases that hold it.
 
-Not here: which files are too old, and clocks that jump (tests/c/test_spool_keep.c).
+Not here: which files are too old, and what stays as a clock jumps (tests/c/test_spool_keep.c).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from meshmsg._binding.core import lib
 from tests.support.pairs import wait_until
 from tests.support.spooled import SEGMENT, body, fill, segments, small
 
@@ -113,6 +115,40 @@ def test_files_that_are_too_old_go(tmp_path: Path) -> None:
             reader.read()
         assert reader.read()[-1] == body(last)
         assert info.clock_jumps == 0
+
+
+@pytest.fixture
+def wall_ahead() -> Iterator[Callable[[int], None]]:
+    """Set the wall clock that spools see, by hours; it is right again behind the test."""
+    yield lambda hours: lib.mm_test_wall_ahead(hours * 3600 * 1_000_000)
+    lib.mm_test_wall_ahead(0)
+
+
+def test_a_clock_that_jumps_is_counted_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, wall_ahead: Callable[[int], None]
+) -> None:
+    """Each time once, with the next call; half of the files go by their age."""
+
+    def told() -> list[str]:
+        return [one.getMessage() for one in caplog.records if "clock was set" in one.getMessage()]
+
+    def jumped(spool: mm.Spool, times: int) -> bool:
+        return spool.info().clock_jumps == times == len(told())
+
+    with small(tmp_path / "s", max_age=1800, until_acked_by=["one"]) as spool:
+        fill(spool, 5)
+        with spool.cursor("one") as cursor:
+            cursor.done_up_to(bases(tmp_path / "s")[1] - 1)
+        wait_until(lambda: spool.info().acked_files == 1)  # so it has looked at the clock
+        assert not told()
+        wall_ahead(2)
+        wait_until(lambda: jumped(spool, 1))
+        wait_until(lambda: spool.info().expired_files == 2)
+        wall_ahead(-2)
+        wait_until(lambda: jumped(spool, 2))
+        assert spool.info().files == 2
+        assert all(str(tmp_path / "s") in words and "max_age" in words for words in told())
+    assert len(told()) == 2
 
 
 def test_what_is_not_that_old_stays(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ uint64_t
 mmi_thread_wall_us(void *arg)
 {
     (void)arg;
-    return mmi_posix_wall_clock(NULL) / WAIT_NS_PER_US;
+    return mmi_posix_wall_clock(NULL) / WAIT_NS_PER_US + (uint64_t)mmi_wall_ahead_us();
 }
 
 void

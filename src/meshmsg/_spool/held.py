@@ -6,6 +6,7 @@ call with it, and nothing of the parent's is touched in the child of a fork.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
@@ -113,6 +114,8 @@ class Held(ABC):
     """Whether a call waits for room."""
     _level: int
     """What it takes until a message is kept."""
+    _jumps = _told_jumps = 0
+    """Of the clock: that the core noticed, and that the log was told of."""
     _opens: Any = lib.mm_spool_reader_open
     """What makes a reader of it."""
 
@@ -203,7 +206,18 @@ class Held(ABC):
         while rc == EINTR:
             with self._in_use() as pointer:
                 rc = int(call(pointer, to_ms(left_of(deadline))))
+        self._heed()
         self._raise_for(rc, doing)
+
+    def _heed(self) -> None:
+        """Have the log say what the core noticed meanwhile; nobody is kept out by its handlers."""
+        jumps, self._told_jumps = self._jumps - self._told_jumps, self._jumps
+        if jumps:
+            logging.getLogger("meshmsg").warning(
+                "the spool %s: the system's clock was set by more than an hour; half of its files "
+                "may go by their age (max_age), the others stay for as long from now on",
+                self.path,
+            )
 
     def _put(self, put: Putting, timeout: float | None, sent: int = 0) -> None:
         """Put all of it, `sent` messages having been put."""

@@ -346,7 +346,9 @@ class Spool(Kept):
         Raises:
             ClosedError: The spool was closed.
         """
-        return info_of(self._inspected())
+        out = self._inspected()
+        self._heed()
+        return info_of(out)
 
     def close(self) -> None:
         """Write what waits, and close it and its readers. Again: nothing.
@@ -372,6 +374,11 @@ class Spool(Kept):
             end(feed)
         saved = self._close_each(cursors.values())
         return int(lib.mm_spool_close(pointer)) if pointer is not None else lib.MM_OK, saved
+
+    def _opened(self) -> Any:
+        pointer = super()._opened()
+        self._jumps = int(lib.mm_spool_clock_jumps(pointer))
+        return pointer
 
     def _append(
         self, run: list[bytes], wait: bool, timeout: float | None, meta: bytes, sent: int = 0

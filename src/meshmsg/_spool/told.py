@@ -39,7 +39,8 @@ class SpoolInfo:
             made one of.
         compaction_failed: The last one ended with an error: no room, no memory, the disk.
         clock_jumps: Times that the system's clock was set by more than an hour, since it was
-            opened. Then half of what was there is kept for as long as `max_age` says.
+            opened. Then half of what was there is kept for as long as `max_age` says. The log has a
+            WARNING of it, from the next call that puts, waits or asks.
     """
 
     uuid: str

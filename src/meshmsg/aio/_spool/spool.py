@@ -346,6 +346,7 @@ class Spool(Kept):
         finally:
             if put.last:
                 watch.write_soon()
+        spool._heed()
         if rc != EAGAIN:
             spool._raise_for(rc, put.doing)
         return rc != EAGAIN
