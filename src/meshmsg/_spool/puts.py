@@ -72,6 +72,11 @@ class Run:
         rc, at, first, last = native.spool_put(self._spool._address, self._run, before, self._meta)
         return self._did(rc, at - before, first, last)
 
+    @property
+    def until(self) -> int:
+        """The number that is kept when all of them are; 0: none was put."""
+        return self.last
+
     def _did(self, rc: int, done: int, first: int, last: int) -> int:
         self.at += done
         self.first, self.last = self.first or first, last or self.last

@@ -40,6 +40,10 @@ class SpoolInfo:
         compaction_failed: The last one ended with an error: no room, no memory, the disk.
         clock_jumps: Times that the system's clock was set by more than an hour, since it was
             opened. Then half of what was there is kept for as long as `max_age` says.
+        repeated: Messages that were not put, since it was opened, as their `origin` said that they
+            had been put before.
+        producers: How many are known by an `origin`; of a `SpoolView` 0.
+        forgotten_producers: Those that went since it was opened, as there were more than 10,000.
     """
 
     uuid: str
@@ -67,6 +71,9 @@ class SpoolInfo:
     compacted: int
     compacted_files: int
     compaction_failed: bool
+    repeated: int
+    producers: int
+    forgotten_producers: int
 
 
 @dataclass(frozen=True)
@@ -142,4 +149,7 @@ def info_of(out: Any) -> SpoolInfo:
         compacted=int(out.compacted_messages),
         compacted_files=int(out.compacted_files),
         compaction_failed=bool(out.compaction_failed),
+        repeated=int(out.repeated_messages),
+        producers=int(out.producers),
+        forgotten_producers=int(out.forgotten_producers),
     )
