@@ -21,24 +21,29 @@ from tests.support.pairs import WAIT_S
 from tests.support.programs import lines_of
 from tests.support.spooled import small
 
-CALLS_MAX = 60
+CALLS_MAX = 40
 """Of a life, after which it dies."""
 
 
 def run_until_dead(
     forks: Forks, arguments: tuple[object, ...], lines: int, itself: bool
-) -> tuple[int, int]:
-    """Return the number that it goes on with, as it was told, and how often it was not new."""
-    told, repeated = int(str(arguments[-1])), 0
-    dies = lines + 1 if itself else 0
+) -> tuple[int, int, int]:
+    """Return the number that the next life goes on with, below which number all is kept, and how
+    often something was not new.
+
+    What it says once somebody has begun to kill it comes too late for the next life.
+    """
+    told = kept = int(str(arguments[-1]))
+    repeated, dies = 0, lines + 1 if itself else 0
     with forks.running("tests.crash.numberer", *arguments, dies, said=True) as process:
         for number, line in enumerate(lines_of(process)):
             if number == lines and not itself:
                 process.send_signal(signal.SIGKILL)
-            if line.endswith(b"\n"):  # what was on its way as it died counts, too
-                told, repeated = map(int, line.split())
+            if line.endswith(b"\n"):
+                kept, repeated = map(int, line.split())
+                told = kept if number < lines else told
         assert process.wait(WAIT_S) == -signal.SIGKILL
-    return told, repeated
+    return told, kept, repeated
 
 
 def numbers_in(spool: mm.Spool) -> list[int]:
@@ -53,7 +58,7 @@ def numbers_in(spool: mm.Spool) -> list[int]:
 
 
 @pytest.mark.parametrize("itself", [False, True])
-@pytest.mark.parametrize("each", [1, 7, 500])
+@pytest.mark.parametrize("each", [1, 20])
 @pytest.mark.parametrize("level", ["os", "disk"])
 def test_nothing_is_there_twice_and_nothing_is_lost(
     forks: Forks, tmp_path: Path, level: Any, each: int, itself: bool
@@ -63,13 +68,13 @@ def test_nothing_is_there_twice_and_nothing_is_lost(
     path, number, repeated, first = tmp_path / "s", 1, 0, 1
     for _ in range(PLAIN_ROUNDS):
         life = (path, level, each, number)
-        told, again = run_until_dead(forks, life, 1 + dice.randrange(CALLS_MAX), itself)
-        number, repeated = told, repeated + again
+        number, kept, again = run_until_dead(forks, life, 1 + dice.randrange(CALLS_MAX), itself)
+        repeated += again
         with small(path, durability=level) as spool:
             there = numbers_in(spool)
             last = spool.last_origin(NAME) or 0
             assert there == list(range(first, last + 1))
-            assert last >= number - 1
+            assert last >= kept - 1
             repeated_now = spool.append(b"", origin=(NAME, last)) if last else None
             assert last == 0 or isinstance(repeated_now, mm.SpoolRepeat)
             spool.trim(spool.info().last_seq - dice.randrange(2 * each))
