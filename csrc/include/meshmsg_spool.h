@@ -67,9 +67,9 @@ typedef struct mm_spool_info {
 int mm_spool_open(const char *path, const mm_spool_opts *opts, mm_spool_report *report, mm_spool **spool);
 int mm_spool_close(mm_spool *spool);              /* writes what waits; MM_EIO: it had failed, or did */
 void mm_spool_abandon(mm_spool *spool);           /* in the child of a fork */
-/* What an append did: `done` were taken: put, dropped, or known from before; numbers of the first and last that was put;
- * 0: of none.  Of those that have an origin: how many were `repeated`, and the number of the last of them (0: it is not
- * known); and all is kept once the number `until` is. */
+/* What an append did: `done` were taken, that is put, dropped, or known from before; numbers of the first and last that
+ * was put; 0: of none.  Of those that have an origin: how many were `repeated`, and the number of the last of them (0:
+ * it is not known); and all is kept once the number `until` is. */
 typedef struct mm_spool_did { uint64_t done, first, last, repeated, original, until; } mm_spool_did;
 /* Until they are kept as the level says; it ends early rather than that numbers of others come between, or behind one
  * that it dropped (then those that were put are in front of those that were not). */

@@ -8,8 +8,8 @@
  *
  * Not here: threads, locks and waiting (spool/shared.h), reading (spool/reader.h), cursors (spool/cursor.h).
  * A message may have an origin: its producer, and a number that goes up.  One whose number is not above the last of its
- * producer is a repeat, and is not put.  That is known of MMI_PRODUCERS_MAX producers, whatever became of their messages:
- * all that goes or is compacted is in the file of the producers before.
+ * producer is a repeat, and is not put.  That is known of MMI_PRODUCERS_MAX producers, whatever became of their
+ * messages: all that goes or is compacted is in the file of the producers before.
  *
  * Law: one call at a time, but `write`, which touches only what `take` gave it.  Numbers are dense, and never given
  * twice to what may have been seen.  durable_seq goes up only behind a sync that said OK.  After a write or a sync that
@@ -122,8 +122,8 @@ int mmi_spool_close(mmi_spool *s);
 void mmi_spool_abandon(mmi_spool *s);
 
 /* MM_OK: it is *seq.  MMI_SPOOL_REPEATED: its producer put it before, as *seq, or, if that is not known, 0; it is kept
- * once all is that was put.  MM_EMSGSIZE: over what a batch may have; MM_EAGAIN: what waits is to be written first; MM_ENOSPC:
- * its limits, or no room on the disk; MM_EIO: it failed; MM_ENOMEM. */
+ * once all is that was put.  MM_EMSGSIZE: over what a batch may have; MM_EAGAIN: what waits is to be written first;
+ * MM_ENOSPC: its limits, or no room on the disk; MM_EIO: it failed; MM_ENOMEM. */
 int mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq);
 
 /* What is to be done on the disk. */
@@ -176,7 +176,7 @@ mmi_spool_unlisted(const mmi_spool *s)
 int mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved);
 int mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq) MMI_WARN_UNUSED;
 bool mmi_spool_producers_drop(const mmi_spool *s);
-/* spool/producers_open.c: which producers there are; of a spool whose last file was mended.  known: as its state was. */
+/* spool/producers_open.c: which producers there are, once the last file was mended.  known: there was a state. */
 int mmi_spool_producers_open(mmi_spool *s, bool known) MMI_WARN_UNUSED;
 
 /* Up to which number readers may see. */

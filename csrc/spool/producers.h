@@ -1,6 +1,6 @@
 /*
- * producers.h: who puts numbered messages into a spool, and how far each has come: the number of its last one, and where
- * that is.  So what one puts again, as it died before it was told, is known, and is not put twice.
+ * producers.h: who puts numbered messages into a spool, and how far each has come: the number of its last one, and
+ * where that is.  So what one puts again, as it died before it was told, is known, and is not put twice.
  *
  * Not here: when that is asked and written (spool/log.c), what is read at opening (spool/producers_open.c).
  * Law: bounded: of MMI_PRODUCERS_MAX the one that put longest ago goes.  It follows from the messages in their order

@@ -83,12 +83,12 @@ from meshmsg._spool.cursor import SpoolCursorInfo as SpoolCursorInfo
 from meshmsg._spool.kept import SpoolLease as SpoolLease
 from meshmsg._spool.message import SpoolGap as SpoolGap
 from meshmsg._spool.message import SpoolMessage as SpoolMessage
-from meshmsg._spool.origins import SpoolRepeat as SpoolRepeat
 from meshmsg._spool.reader import SpoolReader as SpoolReader
 from meshmsg._spool.spool import Spool as Spool
 from meshmsg._spool.told import SpoolCompaction as SpoolCompaction
 from meshmsg._spool.told import SpoolInfo as SpoolInfo
 from meshmsg._spool.told import SpoolRecovery as SpoolRecovery
+from meshmsg._spool.told import SpoolRepeat as SpoolRepeat
 from meshmsg._spool.view import SpoolView as SpoolView
 from meshmsg._sync.polling.poller import Poller as Poller
 from meshmsg._sync.receipts import Receipt as Receipt

@@ -41,6 +41,17 @@ origins_reopen(origins_rig *o, bool closes)
     origins_forget(o);
 }
 
+/* Up to which message the file tells; 0: there is none. */
+static uint64_t
+origins_listed(const origins_rig *o)
+{
+    mmi_producers p = { .count = 0 };
+    uint64_t seq = 0;
+    bool some = mmi_spool_producers_load(&o->rig.spool, &p, &seq) == MM_OK;
+    mmi_producers_fini(&p);
+    return some ? seq : 0;
+}
+
 static bool
 origins_file_there(const origins_rig *o)
 {
@@ -125,6 +136,15 @@ test_it_is_known_in_the_next_life(void)
         origins_rig o;
         origins_started(&o);
         origins_files(&o, 3);
+        uint64_t seq, base = o.rig.spool.bases[2];
+        CHECK_INT(origins_put(&o, 1, 1000, &seq), MM_OK);
+        CHECK_INT(spool_rig_commit(&o.rig, false), MM_OK);
+        CHECK(origins_listed(&o) >= base - 1 && origins_listed(&o) < seq);
+        if (closes == 1) {
+            spool_rig_close(&o.rig);
+            CHECK_INT(origins_listed(&o), seq); /* so that nothing is read for it */
+            CHECK_INT(spool_rig_open(&o.rig), MM_OK);
+        }
         origins_reopen(&o, closes == 1);
         origins_check_each(&o);
         origins_check(&o, 0);
@@ -182,6 +202,30 @@ test_nothing_goes_that_the_file_does_not_tell_of(void)
     CHECK_INT(origins_put(&o, 1, 999999, &seq), MM_OK);
     CHECK_INT(spool_rig_commit(&o.rig, false), MM_OK);
     CHECK_INT(o.rig.spool.listed_seq, seq);
+    spool_rig_free(&o.rig);
+}
+
+/* It tells of what is durable only: so where nothing would be synced, it is. */
+static void
+test_what_the_file_tells_of_is_synced_before(void)
+{
+    origins_rig o;
+    uint64_t seq;
+    mmi_spool_job job;
+    origins_new(&o, 1, &(mmi_disk_opts){ .capacity = 0 });
+    o.rig.opts.level = MMI_SPOOL_OS;
+    CHECK_INT(spool_rig_open(&o.rig), MM_OK);
+    origins_files(&o, 2);
+    for (int behind = 0; behind < 2; behind++) {
+        o.rig.spool.listed_seq = behind == 1 ? 0 : o.rig.spool.listed_seq;
+        CHECK_INT(origins_put(&o, 1, 1000 + (uint64_t)behind, &seq), MM_OK);
+        CHECK(mmi_spool_take(&o.rig.spool, false, &job));
+        CHECK_INT(job.list != NULL, behind == 1);
+        CHECK_INT(job.syncs, behind == 1);
+        mmi_spool_write(&o.rig.spool, &job);
+        CHECK_INT(mmi_spool_wrote(&o.rig.spool, &job), MM_OK);
+    }
+    CHECK_INT(o.rig.spool.durable_seq, seq);
     spool_rig_free(&o.rig);
 }
 
@@ -264,6 +308,38 @@ test_a_file_that_tells_of_more_than_there_is_is_not_believed(void)
     origins_check(&o, 0);
     CHECK_INT(origins_put(&o, 1, 6, &found), MM_OK);
     spool_rig_free(&o.rig);
+}
+
+/* Its name may be that of the cache alone: it is written again before anything goes by it. */
+static void
+test_a_file_whose_name_was_not_synced_is_written_again(void)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        origins_rig o;
+        size_t size;
+        bool saved;
+        origins_new(&o, seed, &(mmi_disk_opts){ .capacity = 0 });
+        CHECK_INT(spool_rig_open(&o.rig), MM_OK);
+        origins_files(&o, 2);
+        mmi_spool *s = &o.rig.spool;
+        uint8_t *image = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &size);
+        CHECK(image != NULL);
+        origins_files(&o, 4);
+        CHECK_INT(mmi_spool_producers_save(s, image, size, &saved), MM_OK);
+        mmi_free(image);
+        image = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &size);
+        CHECK(image != NULL);
+        mmi_disk_fail(o.rig.disk.disk, MMI_DISK_SYNC_FOLDER, 1, EIO);
+        CHECK_INT(mmi_spool_producers_save(s, image, size, &saved), MM_EIO);
+        mmi_free(image);
+        CHECK(!saved);
+        origins_reopen(&o, false);
+        CHECK_INT(spool_trim(s, UINT64_MAX, UINT32_MAX), 3);
+        spool_rig_stop(&o.rig, true);
+        CHECK_INT(spool_rig_open(&o.rig), MM_OK);
+        origins_check(&o, 0);
+        spool_rig_free(&o.rig);
+    }
 }
 
 /* One of another spool, and one that is older than the messages. */
@@ -350,9 +426,11 @@ main(void)
     RUN(test_it_is_known_in_the_next_life);
     RUN(test_it_is_known_when_all_its_messages_went);
     RUN(test_nothing_goes_that_the_file_does_not_tell_of);
+    RUN(test_what_the_file_tells_of_is_synced_before);
     RUN(test_a_file_that_is_lost_is_made_anew_from_the_messages);
     RUN(test_a_file_that_is_harmed_is_never_believed);
     RUN(test_a_file_that_tells_of_more_than_there_is_is_not_believed);
+    RUN(test_a_file_whose_name_was_not_synced_is_written_again);
     RUN(test_what_the_file_does_not_tell_of_is_read);
     RUN(test_a_file_of_a_later_version_is_refused);
     RUN(test_the_first_origin_of_a_spool_is_noted_before_it_is_written);

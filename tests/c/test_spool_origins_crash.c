@@ -1,8 +1,8 @@
 /*
  * test_spool_origins_crash.c: producers number what they put, and the machine stops, or the
- * process, or the disk fails, at any step, over many seeds: what is there when it is opened again is
- * a repeat, and what is lost is none; also when the messages were trimmed, and when there are more
- * producers than are known.
+ * process, or the disk fails, at any step, over many seeds.  What is there when it is opened again
+ * is a repeat, and what is lost is none.  So it is when the messages were trimmed, and when there
+ * are more producers than are known.
  *
  * Not here: files that are harmed (test_spool_origins.c), what survives (test_spool_crash.c).
  * Law: what must be seen at least once is tallied.

@@ -1,9 +1,9 @@
-"""A producer that numbers what it puts into a spool, and puts again what it was not told of, until it
-is killed. Usage: python -m tests.crash.numberer FOLDER DURABILITY EACH NEXT DIES.
+"""A producer that numbers what it puts into a spool, and puts again what it was not told of, until
+it is killed. Usage: python -m tests.crash.numberer FOLDER DURABILITY EACH NEXT DIES.
 
-It begins with number NEXT, the first that it does not know to be kept: perhaps it is. EACH: numbers a
-call; 1 is `append`. DIES: after so many calls it kills itself, with the last one done and untold; 0:
-somebody else does. Lines on standard output: `N R`, all below number
+It begins with number NEXT, the first that it does not know to be kept: perhaps it is. EACH: numbers
+a call; 1 is `append`. DIES: after so many calls it kills itself, with the last one done and untold;
+0: somebody else does. Lines on standard output: `N R`, all below number
 N is kept, and R calls so far found something that was there. Law: as in keeper.py.
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from itertools import chain
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -131,7 +132,7 @@ def test_threads_that_put_the_same_put_it_once(tmp_path: Path) -> None:
             one.start()
         for one in all_of_them:
             one.join()
-        assert sorted(sum(new, [])) == list(range(count))
+        assert sorted(chain(*new)) == list(range(count))
         assert bodies(spool) == [b"%d" % number for number in range(count)]
         assert spool.info().repeated == count * (threads - 1)
 

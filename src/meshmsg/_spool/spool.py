@@ -24,12 +24,16 @@ from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
     COMPACT_RATIO,
     TOMBSTONE_AGE,
+    Origin,
+    Producer,
     age_ms,
     choice,
     compact_ppm,
     cursor_names,
     flag,
     folder,
+    origin_of,
+    producer_of,
     segment_age_ms,
     sizes,
     sync_ms,
@@ -39,15 +43,7 @@ from meshmsg._spool.arguments import (
 )
 from meshmsg._spool.arrow import append_batch
 from meshmsg._spool.kept import Kept
-from meshmsg._spool.origins import (
-    Origin,
-    Producer,
-    last_of,
-    origin_of,
-    producer_of,
-    put_of,
-    returned,
-)
+from meshmsg._spool.puts import last_of, put_of, returned
 from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
 
@@ -239,9 +235,7 @@ class Spool(Kept):
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        put = put_of(
-            *(self, [exact_bytes(data)], octets_of(options), origin_of(origin)), wait=wait
-        )
+        put = put_of(*(self, [exact_bytes(data)], octets_of(options), origin_of(origin)), wait=wait)
         self._put(put, timeout)
         return returned(put)
 

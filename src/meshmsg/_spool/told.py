@@ -76,6 +76,18 @@ class SpoolInfo:
     forgotten_producers: int
 
 
+class SpoolRepeat(int):
+    """The number of a message that its producer had put before; 0: it is not known any more.
+
+    `append` with an `origin` returns it in place of a number, and nothing was put.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.SpoolRepeat {int(self)}>"
+
+
 @dataclass(frozen=True)
 class SpoolCompaction:
     """What a compaction of a spool came to.

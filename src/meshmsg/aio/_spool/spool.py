@@ -17,9 +17,15 @@ from meshmsg._binding.core import EAGAIN
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
-from meshmsg._spool.arguments import COMPACT_RATIO, TOMBSTONE_AGE, whole
-from meshmsg._spool.origins import Origin, Producer, origin_of, put_of, returned
-from meshmsg._spool.puts import Put
+from meshmsg._spool.arguments import (
+    COMPACT_RATIO,
+    TOMBSTONE_AGE,
+    Origin,
+    Producer,
+    origin_of,
+    whole,
+)
+from meshmsg._spool.puts import Put, put_of, returned
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
