@@ -19,6 +19,7 @@ _Static_assert((int)MM_SPOOL_REMOTE == (int)MMI_SPOOL_REMOTE, "one code");
 _Static_assert((int)MM_SPOOL_DISK == (int)MMI_SPOOL_DISK, "levels");
 _Static_assert((int)MM_SPOOL_DROP_NEWEST == (int)MMI_SPOOL_DROP_NEWEST, "overflow");
 _Static_assert((int)MM_SPOOL_OWNER_MAX == (int)MMI_SPOOL_OWNER, "owner");
+_Static_assert((int)MM_SPOOL_PRODUCERS_MAX == (int)MMI_PRODUCERS_MAX, "producers");
 
 int
 mmi_spool_rc(int rc, int64_t timeout_ms)
@@ -107,23 +108,25 @@ mm_spool_clock_ms(void)
 }
 
 int
-mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
-                uint32_t meta_size, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
-                mm_spool_did *did)
+mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
+                     uint32_t meta_size, const mm_spool_origin *origin, uint32_t flags,
+                     int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did)
 {
+    mm_spool_origin on;
     mmi_spool_record records[MMI_SPOOL_RUN];
     uint64_t sizes[MMI_SPOOL_RUN];
     mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
     int rc = MM_OK;
     wait.in_a_row = (flags & MM_SPOOL_IN_A_ROW) != 0;
     *did = (mm_spool_did){ .done = 0 };
-    if (!mmi_api_meta_valid(meta, meta_size)) {
+    if (!mmi_api_meta_valid(meta, meta_size) || !mmi_spool_origin_valid(origin, count)) {
         return MM_EINVAL;
     }
     while (rc == MM_OK && did->done < count) {
         size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
         mmi_spool_did one;
-        mmi_spool_records(bodies + did->done, some, meta, meta_size, sizes, records);
+        mmi_spool_records(bodies + did->done, some, meta, meta_size,
+                          mmi_spool_origin_on(origin, did->done, &on), sizes, records);
         bool waits = (flags & MM_SPOOL_WAITS) != 0 && some == left;
         rc = mmi_spool_shared_put(&s->shared, records, some, waits, &wait, &one);
         mmi_spool_did_add(&one, did);
@@ -132,6 +135,26 @@ mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t 
         }
     }
     return mmi_spool_rc(rc, timeout_ms);
+}
+
+int
+mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
+                uint32_t meta_size, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
+                mm_spool_did *did)
+{
+    return mm_spool_append_once(s, bodies, count, meta, meta_size, NULL, flags, timeout_ms,
+                                slice_ms, did);
+}
+
+int
+mm_spool_last_origin(mm_spool *s, const uint8_t *producer, uint64_t *number)
+{
+    mmi_spool_shared *h = &s->shared;
+    pthread_mutex_lock(&h->lock);
+    const mmi_producer *one = mmi_producers_find(&h->spool.producers, producer);
+    *number = one != NULL ? one->number : 0;
+    pthread_mutex_unlock(&h->lock);
+    return one != NULL;
 }
 
 int
@@ -228,7 +251,10 @@ mm_spool_inspect(mm_spool *s, mm_spool_info *out)
                             .compacted_messages = h->counts.compacted_messages,
                             .compacted_files = h->counts.compacted_files,
                             .compaction_failed = h->compaction.rc != MM_OK,
-                            .clock_jumps = h->keep.jumps };
+                            .clock_jumps = h->keep.jumps,
+                            .repeated_messages = h->counts.repeated,
+                            .producers = log->producers.count,
+                            .forgotten_producers = log->producers.forgotten };
     memcpy(out->uuid, log->uuid, sizeof out->uuid);
     pthread_mutex_unlock(&h->lock);
 }

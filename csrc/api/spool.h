@@ -55,10 +55,10 @@ mmi_spool_wait_of(int64_t timeout_ms, int64_t slice_ms)
                              .slice_ns = slice_ms > 0 ? (uint64_t)slice_ms * MMI_SPOOL_NS_PER_MS : 0 };
 }
 
-/* Bodies as records, with the same beside each; their sizes stand in sizes. */
+/* Bodies as records, with the same beside each; their sizes stand in sizes.  origin: of the first of them, or NULL. */
 static inline void
-mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size, uint64_t *sizes,
-                  mmi_spool_record *records)
+mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
+                  const mm_spool_origin *origin, uint64_t *sizes, mmi_spool_record *records)
 {
     for (size_t i = 0; i < count; i++) {
         sizes[i] = bodies[i].size;
@@ -69,6 +69,28 @@ mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint
                                          .data = bodies[i].data,
                                          .size = bodies[i].size };
     }
+    for (size_t i = 0; origin != NULL && i < count; i++) {
+        records[i].producer = origin->producer;
+        records[i].number = origin->number + i;
+    }
+}
+
+/* The origin of what is left, once so many were taken; NULL: there is none. */
+static inline const mm_spool_origin *
+mmi_spool_origin_on(const mm_spool_origin *origin, uint64_t done, mm_spool_origin *out)
+{
+    if (origin == NULL) {
+        return NULL;
+    }
+    *out = (mm_spool_origin){ origin->producer, origin->number + done };
+    return out;
+}
+
+/* Do the numbers of so many messages go up? */
+static inline bool
+mmi_spool_origin_valid(const mm_spool_origin *origin, size_t count)
+{
+    return origin == NULL || origin->number <= UINT64_MAX - count;
 }
 
 /* A message of frames as a record.  MM_EINVAL, MM_EMSGSIZE: it is none. */
@@ -82,6 +104,9 @@ mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)
     did->done += one->done;
     did->first = did->first == 0 ? one->first : did->first;
     did->last = one->last > 0 ? one->last : did->last;
+    did->repeated += one->repeated;
+    did->original = one->repeated > 0 ? one->original : did->original;
+    did->until = one->until > did->until ? one->until : did->until;
 }
 
 /* api/spool_fed.c.  A spool has one socket at a time: false, it has one. */

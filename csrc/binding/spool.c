@@ -8,10 +8,14 @@
 
 #include "meshmsg_spool.h"
 
+enum { SPOOL_PRODUCER = 16 /* octets */ };
+
 /* What goes with each, and how long the call waits. */
 typedef struct spool_call {
     mm_spool *spool;
     mm_body meta;
+    const uint8_t *producer; /* NULL: they have no origin */
+    uint64_t number;        /* of the first of the list, its producer's */
     uint32_t flags;         /* of mm_spool_append */
     bool now;               /* for an event loop: only what has room at this moment */
     int64_t timeout_ms, slice_ms;
@@ -27,13 +31,17 @@ spool_left(const spool_call *c, uint64_t start_ms)
 
 /* Some of it. */
 static int
-spool_put_some(const spool_call *c, const mm_body *bodies, size_t count, uint32_t flags,
-               int64_t left_ms, mm_spool_did *did)
+spool_put_some(const spool_call *c, Py_ssize_t at, const mm_body *bodies, size_t count,
+               uint32_t flags, int64_t left_ms, mm_spool_did *did)
 {
+    const mm_spool_origin first = { c->producer, c->number + (uint64_t)at };
+    const mm_spool_origin *origin = c->producer != NULL ? &first : NULL;
+    const uint8_t *meta = c->meta.data;
     uint32_t meta_size = (uint32_t)c->meta.size;
-    return c->now ? mm_spool_append_nowait(c->spool, bodies, count, c->meta.data, meta_size, did)
-                  : mm_spool_append(c->spool, bodies, count, c->meta.data, meta_size, flags,
-                                    left_ms, c->slice_ms, did);
+    return c->now
+               ? mm_spool_append_once_nowait(c->spool, bodies, count, meta, meta_size, origin, did)
+               : mm_spool_append_once(c->spool, bodies, count, meta, meta_size, origin, flags,
+                                      left_ms, c->slice_ms, did);
 }
 
 /* The list from *at on.  A code of the core; *error: an error is set. */
@@ -54,11 +62,14 @@ spool_put(const spool_call *c, PyObject *list, Py_ssize_t *at, mm_spool_did *all
         int64_t left_ms = spool_left(c, start_ms);
         uint32_t flags = ends ? c->flags : c->flags & ~(uint32_t)MM_SPOOL_WAITS;
         Py_BEGIN_ALLOW_THREADS rc =
-            spool_put_some(c, held.bodies, (size_t)held.count, flags, left_ms, &did);
+            spool_put_some(c, *at, held.bodies, (size_t)held.count, flags, left_ms, &did);
         Py_END_ALLOW_THREADS mmi_py_list_let_go(&held);
         *at += (Py_ssize_t)did.done;
         all->first = all->first == 0 ? did.first : all->first;
         all->last = did.last > 0 ? did.last : all->last;
+        all->repeated += did.repeated;
+        all->original = did.repeated > 0 ? did.original : all->original;
+        all->until = did.until > all->until ? did.until : all->until;
         if ((c->flags & MM_SPOOL_IN_A_ROW) != 0) {
             break;
         }
@@ -72,19 +83,42 @@ spool_run(const spool_call *c, PyObject *list, Py_ssize_t at)
     bool error = false;
     mm_spool_did did = { .done = 0 };
     int rc = spool_put(c, list, &at, &did, &error);
-    return error ? NULL
-                 : Py_BuildValue("(inKK)", rc, at, (unsigned long long)did.first,
-                                 (unsigned long long)did.last);
+    if (error) {
+        return NULL;
+    }
+    unsigned long long first = did.first, last = did.last;
+    return c->producer == NULL
+               ? Py_BuildValue("(inKK)", rc, at, first, last)
+               : Py_BuildValue("(inKKKKK)", rc, at, first, last, (unsigned long long)did.repeated,
+                               (unsigned long long)did.original, (unsigned long long)did.until);
+}
+
+/* The last arguments of a call, if they are there: who puts, and the number of the first. */
+static bool
+spool_origin(spool_call *c, PyObject *const *args, Py_ssize_t count)
+{
+    if (count == 0) {
+        return true;
+    }
+    if (!PyBytes_Check(args[0]) || PyBytes_Size(args[0]) != SPOOL_PRODUCER) {
+        (void)mmi_py_arguments("a producer of 16 octets");
+        return false;
+    }
+    c->producer = mmi_py_body(args[0]).data;
+    c->number = PyLong_AsUnsignedLongLong(args[1]);
+    return PyErr_Occurred() == NULL;
 }
 
 /* spool_append(spool's address, messages: list[bytes], at, meta: bytes, flags, timeout_ms,
  * slice_ms) -> (code, how many of the list were taken, the numbers of the first and the last that
- * was put; 0: of none) */
+ * was put; 0: of none).  With a producer: bytes and the number of the list's first message behind
+ * them: also how many were repeated, the number of the last of those, and the number that is kept
+ * when all is. */
 PyObject *
 mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 7 || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
+    if ((count != 7 && count != 9) || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
         return mmi_py_arguments("(address, list, at, bytes, flags, timeout_ms, slice_ms)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]);
@@ -93,6 +127,9 @@ mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
                      .flags = (uint32_t)PyLong_AsUnsignedLong(args[4]),
                      .timeout_ms = PyLong_AsLongLong(args[5]),
                      .slice_ms = PyLong_AsLongLong(args[6]) };
+    if (!spool_origin(&c, args + 7, count - 7)) {
+        return NULL;
+    }
     if (PyErr_Occurred() != NULL || at < 0) {
         return PyErr_Occurred() != NULL ? NULL : mmi_py_arguments("a place in the list");
     }
@@ -105,13 +142,16 @@ PyObject *
 mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 4 || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
+    if ((count != 4 && count != 6) || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
         return mmi_py_arguments("(address, list, at, bytes)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]);
     spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]),
                      .meta = mmi_py_body(args[3]),
                      .now = true };
+    if (!spool_origin(&c, args + 4, count - 4)) {
+        return NULL;
+    }
     if (PyErr_Occurred() != NULL || at < 0) {
         return PyErr_Occurred() != NULL ? NULL : mmi_py_arguments("a place in the list");
     }

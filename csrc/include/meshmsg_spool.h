@@ -60,14 +60,18 @@ typedef struct mm_spool_info {
     uint64_t compacted_messages, compacted_files;
     uint32_t compaction_failed;                   /* the last one did */
     uint64_t clock_jumps;                         /* since it was opened: then half is kept for as long as max_age_ms */
+    uint64_t repeated_messages;                   /* that their producers had put before, and were not put */
+    uint64_t producers, forgotten_producers;      /* that are known; that went, as there were too many */
 } mm_spool_info;
 
 /* In a folder that is there; its name is made durable. */
 int mm_spool_open(const char *path, const mm_spool_opts *opts, mm_spool_report *report, mm_spool **spool);
 int mm_spool_close(mm_spool *spool);              /* writes what waits; MM_EIO: it had failed, or did */
 void mm_spool_abandon(mm_spool *spool);           /* in the child of a fork */
-/* What an append did: `done` were taken, put or dropped; numbers of the first and last that was put; 0: of none. */
-typedef struct mm_spool_did { uint64_t done, first, last; } mm_spool_did;
+/* What an append did: `done` were taken, that is put, dropped, or known from before; numbers of the first and last that
+ * was put; 0: of none.  Of those that have an origin: how many were `repeated`, and the number of the last of them (0:
+ * it is not known); and all is kept once the number `until` is. */
+typedef struct mm_spool_did { uint64_t done, first, last, repeated, original, until; } mm_spool_did;
 /* Until they are kept as the level says; it ends early rather than that numbers of others come between, or behind one
  * that it dropped (then those that were put are in front of those that were not). */
 enum { MM_SPOOL_WAITS = 1, MM_SPOOL_IN_A_ROW = 2 };
@@ -77,6 +81,18 @@ int mm_spool_append(mm_spool *spool, const mm_body *bodies, size_t count, const 
 /* The same of what has room at this moment: it waits for no disk.  MM_EAGAIN: the rest is for mm_spool_append. */
 int mm_spool_append_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta,
                            uint32_t meta_size, mm_spool_did *did);
+/* Both of messages that have an origin: who puts them, 16 octets, and the number that it gives the first of them; those
+ * of the others go up by one.  A number that is not above the last of its producer is not put again.  MM_EINVAL: also,
+ * the numbers leave 64 bits. */
+typedef struct mm_spool_origin { const uint8_t *producer; uint64_t number; } mm_spool_origin;
+enum { MM_SPOOL_PRODUCERS_MAX = 10000 };          /* that are known; the one that put longest ago goes */
+int mm_spool_append_once(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
+                         const mm_spool_origin *origin, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
+                         mm_spool_did *did);
+int mm_spool_append_once_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta,
+                                uint32_t meta_size, const mm_spool_origin *origin, mm_spool_did *did);
+/* 1: *number is the last one that it put; 0: it is not known. */
+int mm_spool_last_origin(mm_spool *spool, const uint8_t *producer, uint64_t *number);
 void mm_spool_write_soon(mm_spool *spool);        /* what was put so is to be written, by the spool's own thread */
 uint64_t mm_spool_clock_ms(void);                 /* monotonic: by which a time-out is cut for a further call */
 /* Until all that was put before is kept so. */

@@ -91,6 +91,9 @@ mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq)
     if (s->failed) {
         return MM_EIO;
     }
+    if (r->producer != NULL && mmi_producers_repeats(&s->producers, r->producer, r->number, seq)) {
+        return MMI_SPOOL_REPEATED;
+    }
     if (s->last_seq >= LOG_SEQ_MAX) {
         return MM_ENOSPC;
     }
@@ -104,6 +107,7 @@ mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq)
     int rc = log_room(s, size);
     s->full = rc == MM_ENOSPC;
     rc = rc == MM_OK ? mmi_spool_body_room(&b->body, &b->cap, b->size + size) : rc;
+    rc = rc == MM_OK && r->producer != NULL ? mmi_producers_reserve(&s->producers) : rc;
     if (rc != MM_OK) {
         return rc;
     }
@@ -112,6 +116,9 @@ mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq)
     b->first_seq = b->count == 0 ? s->last_seq + 1 : b->first_seq;
     b->count++;
     *seq = ++s->last_seq;
+    if (r->producer != NULL) {
+        mmi_producers_note(&s->producers, r->producer, r->number, *seq);
+    }
     LOG_CHANGED(s);
     return MM_OK;
 }
@@ -156,6 +163,21 @@ log_take_spare(mmi_spool *s, mmi_spool_job *job, uint64_t now)
     s->wants_roll = false;
 }
 
+/* Those of all that was put by now: what is taken is all of it.  When a file is begun, so that an
+ * opening has to read no more than the last one; and if that failed, when something is written. */
+static void
+log_take_producers(mmi_spool *s, mmi_spool_job *job)
+{
+    const bool again = mmi_spool_unlisted(s) && (s->wants_list || s->writing.count > 0);
+    job->marks = s->producers.count > 0 && s->origin_seq == 0;
+    s->origin_seq = job->marks ? s->producers.first_seq : s->origin_seq;
+    s->wants_list = false;
+    if (s->producers.count > 0 && (job->rolls || again)) {
+        job->list = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &job->list_size);
+        job->list_seq = s->last_seq;
+    }
+}
+
 /* A large batch: more seems to come, and what is written now is synced with that.  The next job
  * syncs at the latest, if it has nothing large.  A sync of room that was never written to costs
  * about as much as it takes to write some MiB. */
@@ -182,8 +204,10 @@ mmi_spool_take(mmi_spool *s, bool syncs, mmi_spool_job *job)
     if (job->rolls || (s->wants_roll && s->spare >= 0)) {
         log_take_spare(s, job, now);
     }
+    log_take_producers(s, job);
     bool unsynced = writes || s->durable_seq < s->written_seq;
-    job->syncs = unsynced && (syncs || (s->opts.level == MMI_SPOOL_DISK && !log_defers(s)));
+    bool at_once = syncs || job->list != NULL;
+    job->syncs = unsynced && (at_once || (s->opts.level == MMI_SPOOL_DISK && !log_defers(s)));
     bool half =
         s->then_end > s->opts.file_bytes / 2 || log_here(s) + s->writing.count >= log_share(s) / 2;
     bool soon = s->wants_spare || s->wants_roll || (writes && (half || job->rolls));
@@ -192,7 +216,7 @@ mmi_spool_take(mmi_spool *s, bool syncs, mmi_spool_job *job)
     bool news = (job->syncs && writes) || s->durable_seq != s->noted_seq;
     job->notes = news && now - s->noted_us >= (uint64_t)MMI_SPOOL_NOTE_US;
     s->noted_us = job->notes ? now : s->noted_us;
-    s->busy = writes || job->rolls || job->syncs || job->spares || job->notes;
+    s->busy = writes || job->rolls || job->syncs || job->spares || job->notes || job->list != NULL;
     return s->busy;
 }
 
@@ -228,9 +252,10 @@ mmi_spool_write(mmi_spool *s, mmi_spool_job *job)
 {
     const mmi_spool_place *p = &s->place;
     const mmi_spool_pending *b = &s->writing;
-    if (job->rolls) {
+    job->rc = job->marks ? mmi_spool_note(s, s->durable_seq) : MM_OK;
+    if (job->rc == MM_OK && job->rolls) {
         job->rc = log_roll(s, job);
-    } else if (b->count > 0) {
+    } else if (job->rc == MM_OK && b->count > 0) {
         job->rc =
             mmi_spool_file_write(p, &job->file, &job->batch, b->body, b->size, s->opts.file_bytes);
     }
@@ -238,6 +263,9 @@ mmi_spool_write(mmi_spool *s, mmi_spool_job *job)
         job->rc = p->files->sync_data(p->files->self, job->file.file);
     }
     job->durable_seq = job->syncs || job->rolls ? s->written_seq + b->count : s->durable_seq;
+    if (job->rc == MM_OK && job->list != NULL) {
+        job->rc = mmi_spool_producers_save(s, job->list, job->list_size, &job->listed);
+    }
     if (job->rc == MM_OK && job->notes) {
         job->rc = mmi_spool_note(s, job->durable_seq);
     }
@@ -265,6 +293,9 @@ int
 mmi_spool_wrote(mmi_spool *s, mmi_spool_job *job)
 {
     s->busy = false;
+    mmi_free(job->list);
+    job->list = NULL;
+    s->listed_seq = job->listed ? job->list_seq : s->listed_seq;
     if (job->rc != MM_OK) {
         s->failed = true;
         s->writing.count = s->writing.size = 0;

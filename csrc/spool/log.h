@@ -7,6 +7,10 @@
  *   put ... put   take   write (no lock: the disk may take long)   wrote   take ...
  *
  * Not here: threads, locks and waiting (spool/shared.h), reading (spool/reader.h), cursors (spool/cursor.h).
+ * A message may have an origin: its producer, and a number that goes up.  One whose number is not above the last of its
+ * producer is a repeat, and is not put.  That is known of MMI_PRODUCERS_MAX producers, whatever became of their
+ * messages: all that goes or is compacted is in the file of the producers before.
+ *
  * Law: one call at a time, but `write`, which touches only what `take` gave it.  Numbers are dense, and never given
  * twice to what may have been seen.  durable_seq goes up only behind a sync that said OK.  After a write or a sync that
  * did not, nothing is written any more: what is on the disk nobody knows until it is opened again.
@@ -14,6 +18,7 @@
 #ifndef MMI_SPOOL_LOG_H
 #define MMI_SPOOL_LOG_H
 
+#include "spool/producers.h"
 #include "spool/recover.h"
 #include "spool/slots.h"
 
@@ -30,6 +35,7 @@ enum {
     MMI_SPOOL_OWNER = 127,                       /* octets */
     MMI_SPOOL_NOTE_US = 1000000                  /* microseconds between writes of its state, while it changes */
 };
+enum { MMI_SPOOL_REPEATED = 3 };                 /* beside mm_err, of put */
 
 typedef enum mmi_spool_level { MMI_SPOOL_BUFFERED, MMI_SPOOL_OS, MMI_SPOOL_DISK } mmi_spool_level;
 
@@ -42,6 +48,7 @@ typedef struct mmi_spool_opts {
     bool gaps;                   /* what is harmed is left out and told of; else it is not opened */
     bool remote;                 /* also on a file system of another machine */
     uint64_t known_seq;          /* up to there readers know that all was durable */
+    uint32_t producers_max;      /* 0: MMI_PRODUCERS_MAX */
     const char *owner;           /* who opens it, for whoever finds it open; NULL: nobody says */
     const uint8_t *uuid;         /* of one that is made, while it is opened; NULL: random */
     void *arg;
@@ -88,6 +95,9 @@ typedef struct mmi_spool {
     uint64_t time_us;            /* of the last batch: time never goes back */
     uint64_t start_seq;          /* what is below it went, or is to go */
     uint64_t clean_seq;          /* below it no two messages have one key (spool/compact.h) */
+    mmi_producers producers;     /* of all that was put */
+    uint64_t origin_seq;         /* no message below it has an origin; 0: none has; its state says so */
+    uint64_t listed_seq;         /* the file of the producers has those of all messages up to it; 0: there is none */
     uint64_t begun_us;           /* when the first message of the last file was written; 0: it has none */
     uint64_t noted_seq, noted_us;   /* what its state says, and since when */
     uint64_t synced_end;         /* of the last file: up to there all is durable */
@@ -100,6 +110,7 @@ typedef struct mmi_spool {
     bool reserved;               /* there is room for an opening on a full disk */
     bool failed;
     bool trim_failed;            /* what trim_run found, for trim_done */
+    bool wants_list;             /* the file of the producers is to be written, if it is behind */
 } mmi_spool;
 
 /* Opens the spool in that folder, or makes one.  MM_EAGAIN: somebody else has it; MMI_SPOOL_HARMED: harmed, see the
@@ -110,8 +121,9 @@ int mmi_spool_close(mmi_spool *s);
 /* Closes its files and writes nothing: after a fork, in the child; it is found as after a crash of the process. */
 void mmi_spool_abandon(mmi_spool *s);
 
-/* MM_OK: it is *seq.  MM_EMSGSIZE: over what a batch may have; MM_EAGAIN: what waits is to be written first; MM_ENOSPC:
- * its limits, or no room on the disk; MM_EIO: it failed; MM_ENOMEM. */
+/* MM_OK: it is *seq.  MMI_SPOOL_REPEATED: its producer put it before, as *seq, or, if that is not known, 0; it is kept
+ * once all is that was put.  MM_EMSGSIZE: over what a batch may have; MM_EAGAIN: what waits is to be written first;
+ * MM_ENOSPC: its limits, or no room on the disk; MM_EIO: it failed; MM_ENOMEM. */
 int mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq);
 
 /* What is to be done on the disk. */
@@ -125,6 +137,11 @@ typedef struct mmi_spool_job {
     int used;                    /* the spare that the new file is made of */
     uint64_t stale;              /* octets that another left in that */
     int spare, spare_rc;         /* the one that was made; < 0: none */
+    bool marks;                  /* its state is to say, before anything else, that messages have origins */
+    uint8_t *list;               /* of the producers, to be written once all that is taken is durable; NULL: not */
+    size_t list_size;
+    uint64_t list_seq;
+    bool listed;                 /* behind `write`: it was */
     bool reserves;               /* the reserve is to be made, before a spare; behind `write`: it is there */
     mmi_spool_file file;         /* the last file; behind `write` as it is then */
     uint64_t durable_seq;        /* behind `write` */
@@ -145,6 +162,22 @@ int mmi_spool_note(mmi_spool *s, uint64_t durable_seq);
 /* Likewise, of the state of a spool that somebody may have open, without a change.  false: it says nothing. */
 bool mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID], uint32_t *epoch,
                           uint64_t *durable_seq, uint64_t *clean_seq);
+
+/* Is the file of the producers behind, as it could not be written when the last file was begun?  Then nothing goes, and
+ * nothing is compacted, that it does not tell of. */
+static inline bool
+mmi_spool_unlisted(const mmi_spool *s)
+{
+    return s->producers.count > 0 && s->listed_seq + 1 < s->file.head.base_seq;
+}
+/* spool/producers_file.c: writes the file of the producers; *saved: it is on the disk.  MM_OK: else the old one is; or
+ * nobody knows which name is.  Reads it: as mmi_producers_read, and MM_ENOENT, MM_EIO.  Removes it; false: it may be
+ * there. */
+int mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved);
+int mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq) MMI_WARN_UNUSED;
+bool mmi_spool_producers_drop(const mmi_spool *s);
+/* spool/producers_open.c: which producers there are, once the last file was mended.  known: there was a state. */
+int mmi_spool_producers_open(mmi_spool *s, bool known) MMI_WARN_UNUSED;
 
 /* Up to which number readers may see. */
 uint64_t mmi_spool_visible(const mmi_spool *s);

@@ -10,15 +10,15 @@ mmi_spool_nowait_put(mmi_spool_shared *h, const mmi_spool_record *records, size_
     int rc = MM_OK;
     *did = (mmi_spool_did){ .done = 0 };
     pthread_mutex_lock(&h->lock);
-    for (; did->done < count; did->done++) {
+    while (rc == MM_OK && did->done < count) {
         uint64_t seq = 0;
         rc = mmi_spool_put(&h->spool, &records[did->done], &seq);
-        if (rc != MM_OK) {
-            break;
+        if (rc == MM_OK || rc == MMI_SPOOL_REPEATED) {
+            mmi_spool_did_one(did, rc == MM_OK, seq, h->spool.last_seq);
+            h->counts.appended += rc == MM_OK;
+            h->counts.repeated += rc == MMI_SPOOL_REPEATED;
+            rc = MM_OK;
         }
-        h->counts.appended++;
-        did->first = did->first == 0 ? seq : did->first;
-        did->last = seq;
     }
     pthread_mutex_unlock(&h->lock);
     return rc == MM_ENOSPC ? MM_EAGAIN : rc;

@@ -179,6 +179,7 @@ open_log(mmi_spool *s, mmi_spool_report *report)
     }
     rc = mmi_spool_mend(s, known, report);
     s->epoch += rc == MM_OK ? open_step(s, known) : 0;
+    rc = rc == MM_OK ? mmi_spool_producers_open(s, known) : rc;
     rc = rc == MM_OK ? mmi_spool_note(s, s->durable_seq) : rc;
     s->noted_seq = s->durable_seq;
     if (rc == MM_OK) {
@@ -206,6 +207,7 @@ mmi_spool_abandon(mmi_spool *s)
     mmi_free(s->ends);
     mmi_free(s->pending.body);
     mmi_free(s->writing.body);
+    mmi_producers_fini(&s->producers);
     s->bases = s->ends = NULL;
     s->pending = s->writing = (mmi_spool_pending){ .body = NULL };
 }
@@ -229,6 +231,23 @@ mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_op
     return rc;
 }
 
+/* All is durable: so that the next opening has nothing to read for it.  What cannot be written then
+ * is found out. */
+static void
+open_list_last(mmi_spool *s)
+{
+    size_t size;
+    bool saved;
+    if (s->producers.count == 0 || s->listed_seq == s->last_seq) {
+        return;
+    }
+    uint8_t *image = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &size);
+    if (image != NULL) {
+        (void)mmi_spool_producers_save(s, image, size, &saved);
+        mmi_free(image);
+    }
+}
+
 int
 mmi_spool_close(mmi_spool *s)
 {
@@ -236,11 +255,13 @@ mmi_spool_close(mmi_spool *s)
     int rc = s->failed ? MM_EIO : MM_OK;
     bool fits = s->file.end + mmi_spool_batch_size(0) <= s->opts.file_bytes && !s->cramped;
     bool all = !s->busy && s->pending.count == 0 && s->written_seq == s->last_seq;
+    rc = rc == MM_OK && all ? f->sync_data(f->self, s->file.file) : rc;
+    if (rc == MM_OK && all) {
+        open_list_last(s);
+    }
     if (rc == MM_OK && all && !fits) {
-        rc = f->sync_data(f->self, s->file.file);
-        rc = rc == MM_OK ? mmi_spool_note(s, s->last_seq) : rc;
+        rc = mmi_spool_note(s, s->last_seq);
     } else if (rc == MM_OK && all) {
-        rc = f->sync_data(f->self, s->file.file);
         mmi_spool_batch end = { .epoch = s->epoch,
                                 .type = MMI_SPOOL_CLOSE,
                                 .first_seq = s->last_seq + 1,

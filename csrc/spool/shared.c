@@ -131,6 +131,17 @@ shared_roll(mmi_spool_shared *h)
     shared_rest(h);
 }
 
+/* Nothing goes that the file of the producers does not tell of: it is written, if it is behind. */
+static void
+shared_list(mmi_spool_shared *h, uint64_t seq)
+{
+    if (mmi_spool_unlisted(&h->spool) && h->spool.listed_seq < seq) {
+        h->spool.wants_list = true;
+        (void)mmi_spool_shared_lead(h, false);
+        shared_rest(h);
+    }
+}
+
 /* Files go while others put and read; nobody writes meanwhile.  If all that may go is in the last
  * one, another one is begun, when that is worth it and no sweep. */
 uint32_t
@@ -138,6 +149,7 @@ mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool lea
 {
     mmi_spool *s = &h->spool;
     shared_rest(h);
+    shared_list(h, seq);
     h->sweep_wanted |= mmi_spool_keep_end(&h->keep, mmi_thread_now_ns());
     uint64_t held = leased ? mmi_spool_keep_leased(&h->keep) : UINT64_MAX;
     seq = seq < held ? seq : held - 1;
@@ -215,8 +227,8 @@ shared_put_one(mmi_spool_shared *h, const mmi_spool_record *r, const mmi_spool_w
             return 1;
         }
         rc = mmi_spool_put(&h->spool, r, seq);
-        if (rc == MM_OK) {
-            return MM_OK;
+        if (rc == MM_OK || rc == MMI_SPOOL_REPEATED) {
+            return rc;
         }
         if (rc == MM_ENOSPC) {
             rc = shared_full(h, wait, slice_end, &skip);
@@ -242,21 +254,26 @@ mmi_spool_shared_put(mmi_spool_shared *h, const mmi_spool_record *records, size_
         uint64_t seq = 0;
         uint64_t after = wait->in_a_row ? did->last : 0;
         rc = shared_put_one(h, &records[did->done], wait, slice_end, after, &seq);
-        if (rc != MM_OK) {
+        if (rc != MM_OK && rc != MMI_SPOOL_REPEATED) {
             rc = rc == 1 ? MM_OK : rc;
             break;
         }
-        did->done++;
-        h->counts.appended += seq > 0;
-        did->first = did->first == 0 ? seq : did->first;
-        did->last = seq > 0 ? seq : did->last;
+        bool put = rc == MM_OK && seq > 0;
+        h->counts.appended += put;
+        h->counts.repeated += rc == MMI_SPOOL_REPEATED;
+        if (put || rc == MMI_SPOOL_REPEATED) {
+            mmi_spool_did_one(did, put, seq, h->spool.last_seq);
+        } else {
+            did->done++; /* it was dropped */
+        }
+        rc = MM_OK;
         if (seq == 0 && wait->in_a_row) {
             break;
         }
     }
     mmi_spool_level level = h->spool.opts.level;
-    if (rc == MM_OK && waits && did->last > 0) {
-        rc = shared_wait(h, did->last, level, wait, slice_end);
+    if (rc == MM_OK && waits && did->until > 0) {
+        rc = shared_wait(h, did->until, level, wait, slice_end);
     }
     bool alone = !waits || rc != MM_OK || level == MMI_SPOOL_BUFFERED;
     if (did->last > 0 && (alone || (level == MMI_SPOOL_OS && h->idle))) {

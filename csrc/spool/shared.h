@@ -26,7 +26,7 @@ typedef enum mmi_spool_overflow {
 } mmi_spool_overflow;
 
 typedef struct mmi_spool_counts {
-    uint64_t appended, dropped_oldest, dropped_newest, syncs, sync_ns, sync_max_ns;
+    uint64_t appended, repeated, dropped_oldest, dropped_newest, syncs, sync_ns, sync_max_ns;
     uint64_t expired_messages, expired_files;   /* that were too old */
     uint64_t acked_messages, acked_files;       /* that all were done with for whom they were kept */
     uint64_t compacted_messages, compacted_files;   /* that compaction took; that it wrote anew, or merged */
@@ -125,12 +125,28 @@ typedef struct mmi_spool_wait {
     bool in_a_row;
 } mmi_spool_wait;
 
-/* What a call did: `done` were taken from the front, put or dropped; the numbers of the first and the last that was
- * put; 0: of none. */
+/* What a call did: `done` were taken from the front, put, dropped, or known from before; the numbers of the first and
+ * the last that was put; 0: of none. */
 typedef struct mmi_spool_did {
     size_t done;
     uint64_t first, last;
+    uint64_t repeated;                   /* how many were known */
+    uint64_t original;                   /* the number of the last of those; 0: it is not known */
+    uint64_t until;                      /* all that was put or known is kept once this number is */
 } mmi_spool_did;
+
+/* One was put, or known from before, of all up to last_seq. */
+static inline void
+mmi_spool_did_one(mmi_spool_did *did, bool put, uint64_t seq, uint64_t last_seq)
+{
+    uint64_t until = seq > 0 ? seq : last_seq;
+    did->done++;
+    did->first = put && did->first == 0 ? seq : did->first;
+    did->last = put ? seq : did->last;
+    did->repeated += !put;
+    did->original = put ? did->original : seq;
+    did->until = until > did->until ? until : did->until;
+}
 
 /* Puts as many as it can, in their order.  MM_OK: all; else why it stopped: as mmi_spool_put, MM_ETIMEDOUT, MM_EINTR.
  * waits: until all that it put is kept as the level says. */

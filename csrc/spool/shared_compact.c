@@ -86,6 +86,9 @@ hold_find(mmi_spool_shared *h, uint64_t *held)
     (void)mmi_spool_keep_end(&h->keep, mmi_thread_now_ns());
     uint64_t leased = mmi_spool_keep_leased(&h->keep);
     *held = leased < *held ? leased : *held;
+    if (h->spool.producers.count > 0) { /* who put what goes is known without it */
+        *held = h->spool.listed_seq < *held ? h->spool.listed_seq + 1 : *held;
+    }
     *held = h->compaction.held_seq < *held ? h->compaction.held_seq : *held;
     return rc;
 }

@@ -16,7 +16,8 @@ enum {
     STATE_KNOWN = 24,
     STATE_START = 32,
     STATE_CLEAN = 40, /* version 1 has it since there is compaction; a spool without one says 0 */
-    STATE_SIZE = 48,
+    STATE_ORIGIN = 48, /* likewise, since messages may have an origin */
+    STATE_SIZE = 56,
     STATE_SIZE_MIN = 40,
     STATE_FILES_FIRST = 16 /* files that there is room to know of */
 };
@@ -48,6 +49,7 @@ mmi_spool_note(mmi_spool *s, uint64_t durable_seq)
     mmi_le64_put(data + STATE_KNOWN, durable_seq);
     mmi_le64_put(data + STATE_START, s->start_seq);
     mmi_le64_put(data + STATE_CLEAN, s->clean_seq);
+    mmi_le64_put(data + STATE_ORIGIN, s->origin_seq);
     return mmi_slots_write(&s->state, data, sizeof data);
 }
 
@@ -78,7 +80,8 @@ mmi_spool_state_open(mmi_spool *s, bool *known)
         memcpy(s->uuid, data, MMI_SPOOL_UUID);
         s->epoch = mmi_le32_get(data + STATE_EPOCH);
         s->start_seq = mmi_le64_get(data + STATE_START);
-        s->clean_seq = size >= STATE_SIZE ? mmi_le64_get(data + STATE_CLEAN) : 0;
+        s->clean_seq = size >= STATE_ORIGIN ? mmi_le64_get(data + STATE_CLEAN) : 0;
+        s->origin_seq = size >= STATE_SIZE ? mmi_le64_get(data + STATE_ORIGIN) : 0;
         s->opts.known_seq = durable > s->opts.known_seq ? durable : s->opts.known_seq;
     }
     mmi_free(data);
@@ -100,7 +103,7 @@ mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID],
         memcpy(uuid, data, MMI_SPOOL_UUID);
         *epoch = mmi_le32_get(data + STATE_EPOCH);
         *durable_seq = mmi_le64_get(data + STATE_KNOWN);
-        *clean_seq = size >= STATE_SIZE ? mmi_le64_get(data + STATE_CLEAN) : 0;
+        *clean_seq = size >= STATE_ORIGIN ? mmi_le64_get(data + STATE_CLEAN) : 0;
     }
     mmi_free(data);
     return known;

@@ -12,6 +12,9 @@ uint32_t
 mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most)
 {
     uint32_t files = 0;
+    if (s->producers.count > 0 && s->listed_seq < seq) { /* else a crash forgets who put it */
+        seq = s->listed_seq;
+    }
     while (files < most && files + 1 < s->file_count && s->bases[files + 1] - 1 <= seq) {
         files++;
     }

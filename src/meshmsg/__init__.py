@@ -88,6 +88,7 @@ from meshmsg._spool.spool import Spool as Spool
 from meshmsg._spool.told import SpoolCompaction as SpoolCompaction
 from meshmsg._spool.told import SpoolInfo as SpoolInfo
 from meshmsg._spool.told import SpoolRecovery as SpoolRecovery
+from meshmsg._spool.told import SpoolRepeat as SpoolRepeat
 from meshmsg._spool.view import SpoolView as SpoolView
 from meshmsg._sync.polling.poller import Poller as Poller
 from meshmsg._sync.receipts import Receipt as Receipt
@@ -199,6 +200,7 @@ __all__ = [
     "SpoolMessage",
     "SpoolReader",
     "SpoolRecovery",
+    "SpoolRepeat",
     "SpoolServer",
     "SpoolTrimmedError",
     "SpoolView",

@@ -26,12 +26,13 @@ from tests.unit import (
     test_spool_kept,
     test_spool_life,
     test_spool_limits,
+    test_spool_origins,
 )
 
 MODULES = (
     *(test_spool, test_spool_arguments, test_spool_arrow, test_spool_batch, test_spool_life),
     *(test_spool_cursor, test_spool_cursor_life, test_spool_kept, test_spool_limits),
-    test_spool_compact,
+    *(test_spool_compact, test_spool_origins),
 )
 
 
@@ -147,3 +148,18 @@ test_leases_full = test_spool_kept.test_a_lease_does_not_hold_what_has_no_room
 test_wrong_seconds = test_spool_kept.test_seconds_have_limits
 test_wrong_lists = test_spool_kept.test_names_to_wait_for_are_a_list_of_names
 test_many_names = test_spool_kept.test_names_to_wait_for_have_a_limit
+test_origins = test_spool_origins.test_a_repeat_is_not_put_and_says_which_it_was
+test_origins_notes = (
+    test_spool_origins.test_what_goes_with_a_message_goes_with_one_that_has_an_origin
+)
+test_origins_names = test_spool_origins.test_a_producer_is_a_name_or_sixteen_bytes
+test_origins_limits = test_spool_origins.test_numbers_go_from_nought_to_as_many_as_there_are
+test_origins_wrong = test_spool_origins.test_what_is_no_origin_is_refused
+test_origins_many = test_spool_origins.test_of_many_those_are_put_that_were_not_there
+test_origins_wait = test_spool_origins.test_a_repeat_waits_until_the_first_is_kept
+test_origins_full = test_spool_origins.test_a_full_spool_tells_of_repeats
+test_origins_dropped = test_spool_origins.test_what_is_dropped_is_not_known
+test_origins_large = test_spool_origins.test_a_message_that_is_too_large_is_not_known
+test_origins_broken = test_spool_origins.test_what_a_generator_gave_before_it_raised_is_known
+test_origins_lives = test_spool_origins.test_the_next_life_knows
+test_origins_gone = test_spool_origins.test_it_is_known_when_the_messages_went

@@ -16,9 +16,10 @@ from tests.support.spoolcodec import crc32c
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/spool-format.md").read_text(encoding="utf-8")
 SPOOL = ROOT / "csrc/spool"
+HEADERS = ("format.h", "slots.h", "cursor.h", "producers.h")
 C_TEST = "".join(
     (ROOT / "tests/c" / name).read_text(encoding="utf-8")
-    for name in ("test_spool_format.c", "test_cursor_format.c")
+    for name in ("test_spool_format.c", "test_cursor_format.c", "test_producers.c")
 )
 
 
@@ -47,7 +48,7 @@ def golden(name: str) -> bytes:
     return bytes.fromhex("".join(re.findall(r'"([0-9a-f]*)"', text[1])))
 
 
-@pytest.mark.parametrize("heading", ["A segment", "A batch", "Slots", "A cursor"])
+@pytest.mark.parametrize("heading", ["A segment", "A batch", "Producers", "Slots", "A cursor"])
 def test_each_row_of_a_table_begins_where_the_one_before_ends(heading: str) -> None:
     """No octet is left out."""
     at = 0
@@ -62,6 +63,7 @@ def test_each_row_of_a_table_begins_where_the_one_before_ends(heading: str) -> N
         ("format.c", "HEAD", "A segment"),
         ("format.c", "BATCH", "A batch"),
         ("slots.c", "SLOT", "Slots"),
+        ("producers_image.c", "IMAGE", "Producers"),
     ],
 )
 def test_the_offsets_of_the_code_are_those_of_the_page(
@@ -72,14 +74,14 @@ def test_the_offsets_of_the_code_are_those_of_the_page(
     offsets = {int(at) for at in re.findall(rf"\b{prefix}_[A-Z_]+ = (\d+)", text)}
     begins = {at for at, _, _ in rows(heading)}
     assert len(offsets) >= 3
-    # The magic stands at 0; the data of a slot and the body of a batch are behind their heads.
-    assert begins - offsets <= {0, 24 if prefix == "SLOT" else 56}
+    # The magic stands at 0; what has no name is zeros, and what is behind a head.
+    assert begins - offsets <= {0} | {"SLOT": {24}, "IMAGE": {44, 48}}.get(prefix, {56})
     assert offsets <= begins
 
 
 def test_the_sizes_of_the_page_are_those_of_the_headers() -> None:
     """Of heads, slots and what is limited."""
-    sizes = "".join((SPOOL / name).read_text() for name in ("format.h", "slots.h", "cursor.h"))
+    sizes = "".join((SPOOL / name).read_text() for name in HEADERS)
     for name, value, said in (
         ("MMI_SPOOL_FILE_HEAD", "4096", "head of 4,096 octets"),
         ("MMI_SPOOL_BATCH_HEAD", "56", "head of 56 octets"),
@@ -90,6 +92,8 @@ def test_the_sizes_of_the_page_are_those_of_the_headers() -> None:
         ("MMI_SPOOL_GAP_BODY", "12", "12 octets"),
         ("MMI_SLOT", "32 * 1024", "two slots of 32,768 octets"),
         ("MMI_CURSOR_NAME_MAX", "64", "1 to 64 octets of"),
+        ("MMI_PRODUCERS_MAX", "10000", "10,000 or less"),
+        ("MMI_PRODUCERS_EACH", "40", "of 40 octets each"),
         ("MMI_CURSOR_SPAN_MAX", "128 * 1024 * 1024 - 64", f"{128 * 1024 * 1024 - 64:,} above"),
     ):
         assert re.search(rf"\b{name} = {re.escape(value)}[, ]", sizes), name
@@ -101,7 +105,7 @@ def test_the_sizes_of_the_page_are_those_of_the_headers() -> None:
 
 def test_the_octets_of_the_page_are_those_that_the_core_writes() -> None:
     """As tests/c/test_spool_format.c proves."""
-    records, close, _ = examples()
+    records, close, *_ = examples()
     hello, frames = records[:7], records[7:]
     assert golden("body_hex").startswith(hello)
     assert frames in golden("body_hex")
@@ -123,4 +127,11 @@ def test_the_golden_octets_of_the_c_test_have_right_crcs() -> None:
 
 def test_the_octets_of_a_cursor_are_those_that_the_core_writes() -> None:
     """As tests/c/test_cursor_format.c proves."""
-    assert examples()[2] == golden("golden_hex")
+    assert examples()[3] == golden("golden_hex")
+
+
+def test_the_octets_of_the_producers_are_those_that_the_core_writes() -> None:
+    """As tests/c/test_producers.c proves, and with a right CRC."""
+    shown = examples()[2]
+    assert shown == golden("producers_hex")
+    assert crc32c(shown[12:]) == int.from_bytes(shown[8:12], "little")

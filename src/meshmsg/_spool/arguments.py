@@ -6,6 +6,7 @@ argument, its value and its limit.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -35,6 +36,12 @@ UUID_SIZE = 16
 """Bytes of what a spool is called."""
 ACKED_BY_MAX = 64
 """Cursors that files wait for."""
+PRODUCER_SIZE = 16
+"""Bytes that stand for a producer."""
+Producer = str | bytes
+"""A name, as text, or 16 bytes."""
+Origin = tuple[Producer, int]
+"""A producer, and the number that it gives a message."""
 _CURSOR_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _MS = 1000
 
@@ -170,3 +177,28 @@ def cursor_names(value: object) -> list[str]:
             f"until_acked_by has {len(names)} names; it has 1 to {ACKED_BY_MAX}, or is None"
         )
     return names
+
+
+def producer_of(value: object) -> bytes:
+    """Return the 16 bytes that stand for a producer: of a name BLAKE2b of its UTF-8."""
+    if isinstance(value, str):
+        if not value:
+            raise UsageError("the name of a producer is empty")
+        try:
+            return hashlib.blake2b(value.encode(), digest_size=PRODUCER_SIZE).digest()
+        except UnicodeEncodeError:
+            raise UsageError(f"the name of a producer is {value!r}, which is no UTF-8") from None
+    if isinstance(value, bytes):
+        if len(value) != PRODUCER_SIZE:
+            raise UsageError(f"a producer has {len(value):,} bytes; it is text, or {PRODUCER_SIZE}")
+        return value
+    raise TypeError(f"a producer is text or {PRODUCER_SIZE} bytes, not {type(value).__name__}")
+
+
+def origin_of(value: object) -> tuple[bytes, int] | None:
+    """Return an origin, checked; None stays so."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise TypeError(f"origin is {value!r}; it is a producer and a number, as a tuple")
+    return producer_of(value[0]), whole("the number of an origin", value[1], 0)

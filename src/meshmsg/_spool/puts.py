@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from meshmsg._binding.core import SLICE_MS, ffi, lib, native
 from meshmsg._binding.data import size_of
 from meshmsg._spool.held import Held, Putting
+from meshmsg._spool.told import SpoolRepeat
 
 
 class Put(Putting, Protocol):
@@ -72,12 +73,69 @@ class Run:
         rc, at, first, last = native.spool_put(self._spool._address, self._run, before, self._meta)
         return self._did(rc, at - before, first, last)
 
+    @property
+    def until(self) -> int:
+        """The number that is kept when all of them are; 0: none was put."""
+        return self.last
+
     def _did(self, rc: int, done: int, first: int, last: int) -> int:
         self.at += done
         self.first, self.last = self.first or first, last or self.last
         if rc == lib.MM_EMSGSIZE:
             raise self._spool._too_large(size_of(self._run[self.at]))
         return rc
+
+
+class Once(Run):
+    """Bodies that have an origin: that of the first, and numbers that go up by one.
+
+    Attributes:
+        repeated: How many of them had been put before.
+        original: The number of the last of those; 0: it is not known.
+    """
+
+    def __init__(
+        self,
+        spool: Held,
+        run: list[bytes],
+        meta: bytes,
+        origin: tuple[bytes, int],
+        *,
+        wait: bool = False,
+    ) -> None:
+        super().__init__(spool, run, meta, wait=wait)
+        self._origin = origin
+        self.repeated = self.original = self._until = 0
+
+    @property
+    def until(self) -> int:
+        """The number that is kept when all of them are; 0: of none."""
+        return self._until
+
+    def __call__(self, pointer: Any, ms: int) -> int:
+        """Put some, for one slice of the time at most."""
+        if self.at == len(self._run):
+            return super().__call__(pointer, ms)
+        address, flags = self._spool._address, self._flags
+        return self._told(
+            native.spool_append(
+                *(address, self._run, self.at, self._meta, flags, ms, SLICE_MS, *self._origin)
+            )
+        )
+
+    def at_once(self, pointer: Any) -> int:
+        """Put those that have room at this moment."""
+        address = self._spool._address
+        return self._told(
+            native.spool_put(*(address, self._run, self.at, self._meta, *self._origin))
+        )
+
+    def _told(self, said: tuple[int, ...]) -> int:
+        rc, at, first, last, repeated, original, until = said
+        self.repeated += repeated
+        self.original = original if repeated else self.original
+        self._until = max(self._until, until)
+        return self._did(rc, at - self.at, first, last)
 
 
 class Frames:
@@ -133,3 +191,33 @@ class Frames:
         if rc == lib.MM_EMSGSIZE:
             raise self._spool._too_large(len(self._packed[0]))
         return int(rc)
+
+
+def put_of(
+    spool: Held,
+    run: list[bytes],
+    meta: bytes,
+    origin: tuple[bytes, int] | None,
+    *,
+    sent: int = 0,
+    wait: bool = False,
+) -> Run:
+    """Return what puts them: those behind `sent` others, whose first one has that origin."""
+    if origin is None:
+        return Run(spool, run, meta, wait=wait)
+    producer, number = origin
+    return Once(spool, run, meta, (producer, number + sent), wait=wait)
+
+
+def returned(put: Run) -> int | None:
+    """Return what `append` says of its only message."""
+    if isinstance(put, Once) and put.repeated:
+        return SpoolRepeat(put.original)
+    return put.first or None
+
+
+def last_of(pointer: Any, producer: bytes) -> int | None:
+    """Return the last number that a producer put; None: it is not known."""
+    number = ffi.new("uint64_t *")
+    known = lib.mm_spool_last_origin(pointer, ffi.from_buffer("uint8_t[]", producer), number)
+    return int(number[0]) if known else None

@@ -24,12 +24,16 @@ from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
     COMPACT_RATIO,
     TOMBSTONE_AGE,
+    Origin,
+    Producer,
     age_ms,
     choice,
     compact_ppm,
     cursor_names,
     flag,
     folder,
+    origin_of,
+    producer_of,
     segment_age_ms,
     sizes,
     sync_ms,
@@ -39,7 +43,7 @@ from meshmsg._spool.arguments import (
 )
 from meshmsg._spool.arrow import append_batch
 from meshmsg._spool.kept import Kept
-from meshmsg._spool.puts import Run
+from meshmsg._spool.puts import last_of, put_of, returned
 from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
 
@@ -201,6 +205,7 @@ class Spool(Kept):
         *,
         wait: bool = True,
         timeout: float | None = None,
+        origin: Origin | None = None,
         **options: Unpack[MessageOptions],
     ) -> int | None:
         """Put a message, and wait until it is kept as `durability` says.
@@ -213,10 +218,14 @@ class Spool(Kept):
                 is written soon.
             timeout: Seconds to wait; None waits for ever, 0 waits for nobody else. The write that
                 the call itself makes is not cut.
+            origin: Who puts it, and its number there, as in `("orders", 42)`: a name, or 16 bytes,
+                and a number that goes up. One that is not above the last of its producer was put
+                before, and is not put again (docs/spool.md, "Putting once").
             options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Returns:
-            Its number. None: it was dropped (`overflow="drop_newest"`).
+            Its number; a `SpoolRepeat` with that of the first one, if it was put before, which is
+            kept as well now. None: it was dropped (`overflow="drop_newest"`).
 
         Raises:
             SpoolFullError: There is no room; it was not put.
@@ -227,8 +236,9 @@ class Spool(Kept):
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        first, _ = self._append([exact_bytes(data)], wait, timeout, octets_of(options))
-        return first or None
+        put = put_of(*(self, [exact_bytes(data)], octets_of(options), origin_of(origin)), wait=wait)
+        self._put(put, timeout)
+        return returned(put)
 
     def append_many(
         self,
@@ -236,6 +246,7 @@ class Spool(Kept):
         *,
         wait: bool = True,
         timeout: float | None = None,
+        origin: Origin | None = None,
         **options: Unpack[MessageOptions],
     ) -> range:
         """Put messages in their order, and wait until all are kept as `durability` says.
@@ -249,11 +260,13 @@ class Spool(Kept):
             wait: As in `append`.
             timeout: Seconds for all of it; None waits for ever, 0 waits for nobody else. What the
                 iterable takes is not cut; what has room is put when the time is up, too.
+            origin: That of the first one; the numbers of the others go up by one. Those that were
+                put before are left out.
             options: As in `append`; the same goes with each.
 
         Returns:
-            The numbers from its first to its last message; empty: none was put. With
-            `overflow="drop_newest"` there may be fewer messages than were given.
+            The numbers from the first to the last message that was put; empty: none was. With
+            `overflow="drop_newest"`, or an `origin`, there may be fewer than were given.
 
         Raises:
             SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
@@ -264,15 +277,16 @@ class Spool(Kept):
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = ends_of(timeout)
-        meta = octets_of(options)
+        meta, known = octets_of(options), origin_of(origin)
         source = iter(messages)
         first = last = sent = 0
         run, broken = _taken(source)
         while run:
             more, broken = _taken(source) if broken is None else ([], broken)
-            put = self._append(run, wait and not more, left_of(deadline), meta, sent)
+            put = put_of(self, run, meta, known, sent=sent, wait=wait and not more)
+            self._put(put, left_of(deadline), sent)
             sent += len(run)
-            first, last = first or put[0], put[1] or last
+            first, last = first or put.first, put.last or last
             run = more
         if broken is not None:
             vars(broken)["sent"] = sent
@@ -280,6 +294,26 @@ class Spool(Kept):
         return range(first, last + 1) if last else range(0)
 
     append_batch = append_batch
+
+    def last_origin(self, producer: Producer) -> int | None:
+        """Tell the last number that a producer put: where it goes on after a restart.
+
+        Thread-safe: yes.
+
+        Args:
+            producer: As in an `origin`.
+
+        Returns:
+            The number. None: nothing is known of it; it put nothing with an `origin`, or 10,000
+            others have put something since.
+
+        Raises:
+            ClosedError: The spool was closed.
+            UsageError, TypeError: It is no producer.
+        """
+        octets = producer_of(producer)
+        with self._in_use() as pointer:
+            return last_of(pointer, octets)
 
     def flush(self, *, timeout: float | None = None) -> None:
         """Wait until all that was put before is on the disk, whatever `durability` is.
@@ -379,14 +413,6 @@ class Spool(Kept):
         pointer = super()._opened()
         self._jumps = int(lib.mm_spool_clock_jumps(pointer))
         return pointer
-
-    def _append(
-        self, run: list[bytes], wait: bool, timeout: float | None, meta: bytes, sent: int = 0
-    ) -> tuple[int, int]:
-        """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
-        put = Run(self, run, meta, wait=wait)
-        self._put(put, timeout, sent)
-        return put.first, put.last
 
     def __del__(self) -> None:
         if self._pointer is not None:

@@ -41,6 +41,10 @@ class SpoolInfo:
         clock_jumps: Times that the system's clock was set by more than an hour, since it was
             opened. Then half of what was there is kept for as long as `max_age` says. The log has a
             WARNING of it, from the next call that puts, waits or asks.
+        repeated: Messages that were not put, since it was opened, as their `origin` said that they
+            had been put before.
+        producers: How many are known by an `origin`; of a `SpoolView` 0.
+        forgotten_producers: Those that went since it was opened, as there were more than 10,000.
     """
 
     uuid: str
@@ -68,6 +72,21 @@ class SpoolInfo:
     compacted: int
     compacted_files: int
     compaction_failed: bool
+    repeated: int
+    producers: int
+    forgotten_producers: int
+
+
+class SpoolRepeat(int):
+    """The number of a message that its producer had put before; 0: it is not known any more.
+
+    `append` with an `origin` returns it in place of a number, and nothing was put.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<meshmsg.SpoolRepeat {int(self)}>"
 
 
 @dataclass(frozen=True)
@@ -143,4 +162,7 @@ def info_of(out: Any) -> SpoolInfo:
         compacted=int(out.compacted_messages),
         compacted_files=int(out.compacted_files),
         compaction_failed=bool(out.compaction_failed),
+        repeated=int(out.repeated_messages),
+        producers=int(out.producers),
+        forgotten_producers=int(out.forgotten_producers),
     )

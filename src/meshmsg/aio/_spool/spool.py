@@ -17,8 +17,15 @@ from meshmsg._binding.core import EAGAIN
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
-from meshmsg._spool.arguments import COMPACT_RATIO, TOMBSTONE_AGE, whole
-from meshmsg._spool.puts import Put, Run
+from meshmsg._spool.arguments import (
+    COMPACT_RATIO,
+    TOMBSTONE_AGE,
+    Origin,
+    Producer,
+    origin_of,
+    whole,
+)
+from meshmsg._spool.puts import Put, put_of, returned
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
@@ -131,6 +138,7 @@ class Spool(Kept):
         *,
         wait: bool = True,
         timeout: float | None = None,
+        origin: Origin | None = None,
         **options: Unpack[MessageOptions],
     ) -> int | None:
         """Put a message, and wait until it is kept as `durability` says.
@@ -146,10 +154,14 @@ class Spool(Kept):
                 is written soon.
             timeout: Seconds to wait; None waits for ever. 0 does not wait for the disk: what is not
                 kept at once, which at "disk" nothing is, is WouldBlockError.
+            origin: Who puts it, and its number there, as in `("orders", 42)`: a name, or 16 bytes,
+                and a number that goes up. One that is not above the last of its producer was put
+                before, and is not put again (docs/spool.md, "Putting once").
             options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
 
         Returns:
-            Its number. None: it was dropped (`overflow="drop_newest"`).
+            Its number; a `SpoolRepeat` with that of the first one, if it was put before, which is
+            kept as well now. None: it was dropped (`overflow="drop_newest"`).
 
         Raises:
             SpoolFullError: There is no room; it was not put.
@@ -161,14 +173,13 @@ class Spool(Kept):
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
         deadline = self._deadline(timeout)
-        meta = octets_of(options)
-        run = [exact_bytes(data)]
-        first, last = await self._append(run, meta, deadline, 0)
-        if wait and last:
-            await self._kept(last, deadline, 1)
+        put = put_of(self._spool, [exact_bytes(data)], octets_of(options), origin_of(origin))
+        await self._put(put, deadline)
+        if wait and put.until:
+            await self._kept(put.until, deadline, 1)
         elif is_due():
-            await self._share(1 if last else 0)
-        return first or None
+            await self._share(1 if put.last else 0)
+        return returned(put)
 
     async def append_many(
         self,
@@ -176,6 +187,7 @@ class Spool(Kept):
         *,
         wait: bool = True,
         timeout: float | None = None,
+        origin: Origin | None = None,
         **options: Unpack[MessageOptions],
     ) -> range:
         """Put messages in their order, and wait until all are kept as `durability` says.
@@ -192,11 +204,13 @@ class Spool(Kept):
             wait: As in `append`.
             timeout: Seconds for all of it; None waits for ever, 0 waits for nothing. What the
                 iterable takes is not cut; what has room is put when the time is up, too.
+            origin: That of the first one; the numbers of the others go up by one. Those that were
+                put before are left out.
             options: As in `append`; the same goes with each.
 
         Returns:
-            The numbers from its first to its last message; empty: none was put. With
-            `overflow="drop_newest"` there may be fewer messages than were given.
+            The numbers from the first to the last message that was put; empty: none was. With
+            `overflow="drop_newest"`, or an `origin`, there may be fewer than were given.
 
         Raises:
             SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
@@ -207,33 +221,55 @@ class Spool(Kept):
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = self._deadline(timeout)
-        meta = octets_of(options)
-        first = last = sent = 0
+        meta, known = octets_of(options), origin_of(origin)
+        first = last = sent = until = 0
         if isinstance(messages, AsyncIterable):
             try:
                 async for one in messages:
-                    put = await self._append([exact_bytes(one)], meta, deadline, sent)
+                    put = put_of(self._spool, [exact_bytes(one)], meta, known, sent=sent)
+                    await self._put(put, deadline, sent)
                     sent += 1
-                    first, last = first or put[0], put[1] or last
+                    first, last = first or put.first, put.last or last
+                    until = max(until, put.until)
             except BaseException as error:
                 vars(error).setdefault("sent", sent)
                 raise
         else:
             for run, broken in _runs(iter(messages)):
-                put = await self._append(run, meta, deadline, sent)
+                put = put_of(self._spool, run, meta, known, sent=sent)
+                await self._put(put, deadline, sent)
                 sent += len(run)
-                first, last = first or put[0], put[1] or last
+                first, last = first or put.first, put.last or last
+                until = max(until, put.until)
                 if broken is not None:
-                    await self._kept_before(broken, last if wait else 0, deadline)
+                    await self._kept_before(broken, until if wait else 0, deadline)
                     vars(broken)["sent"] = sent
                     raise broken
                 if is_due(len(run)):
                     await self._share(sent)
-        if wait and last:
-            await self._kept(last, deadline, sent)
+        if wait and until:
+            await self._kept(until, deadline, sent)
         return range(first, last + 1) if last else range(0)
 
     append_batch = append_batch
+
+    def last_origin(self, producer: Producer) -> int | None:
+        """Tell the last number that a producer put: where it goes on after a restart.
+
+        Thread-safe: yes.
+
+        Args:
+            producer: As in an `origin`.
+
+        Returns:
+            The number. None: nothing is known of it.
+
+        Raises:
+            ClosedError: The spool was closed.
+            UsageError, TypeError: It is no producer.
+        """
+        self._check_open()
+        return self._spool.last_origin(producer)
 
     async def flush(self, *, timeout: float | None = None) -> None:
         """Wait until all that was put before is on the disk, whatever `durability` is.
@@ -350,14 +386,6 @@ class Spool(Kept):
         if rc != EAGAIN:
             spool._raise_for(rc, put.doing)
         return rc != EAGAIN
-
-    async def _append(
-        self, run: list[bytes], meta: bytes, deadline: float | None, sent: int
-    ) -> tuple[int, int]:
-        """Put a list, `sent` messages having been put; its first and its last number, 0: none."""
-        put = Run(self._spool, run, meta)
-        await self._put(put, deadline, sent)
-        return put.first, put.last
 
     async def _kept_before(self, broken: BaseException, seq: int, deadline: float | None) -> None:
         """What an iterable gave before it failed is kept; the iterable's error is what is told."""
