@@ -84,6 +84,8 @@ class Driver:
         """Notified as anything changes."""
         self.answer: Callable[[Came], bytes | None] = lambda came: None
         """Answers who asks; set by the mesh before it begins."""
+        self.suspects: frozenset[bytes] = frozenset()
+        """Nodes that are suspect, as of the last turn; of the thread."""
         self._listeners: list[Listens] = []
         self._mine: list[Event] = []
         """What changed of this node itself, which the core tells nobody here."""
@@ -219,6 +221,12 @@ class Driver:
                 self.core.saw(self.clock(), node, Evidence.LOST)
         self.ring()
 
+    def heard(self, nodes: Sequence[bytes]) -> None:
+        """Take that something came from nodes over connections of users: they are there."""
+        with self.lock:
+            for node in nodes:
+                self.core.saw(self.clock(), node, Evidence.HEARD)
+
     # The thread
 
     def _run(self) -> None:
@@ -281,6 +289,7 @@ class Driver:
                 self.core.tick(now)
             out, told = self.core.take(), [*self._mine, *self.core.events()]
             self._mine = []
+            self.suspects = frozenset(self.core.suspects())
             listeners = list(self._listeners)
             if told:
                 self.joined.notify_all()
