@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import queue
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -10,12 +11,14 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._mesh.limits import Times
-from meshmsg.mesh import EventKind, Mesh
+from meshmsg.mesh import EventKind, Mesh, State
 from tests.support.meshes import WAIT_S, eventually, node, until
 from tests.support.proxy import Proxy, _address, proxied
 
 FORGET_S = 0.1
 """In place of ten minutes."""
+LONG_S = 1_000.0
+"""That a suspicion lasts, where it is to go on until something is heard."""
 MESSAGES = 200
 """Of each part of a test."""
 
@@ -86,3 +89,36 @@ def test_a_node_whose_mesh_is_over_keeps_its_connections_until_they_end(
             assert push.stats().disconnects == 0
             pull.close()
             eventually(lambda: push._connected == [])
+
+
+def test_what_comes_over_a_socket_that_follows_keeps_its_node_alive(
+    cuts: list[Proxy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is suspect, as its mesh port is cut off; then something comes, and it is alive."""
+    monkeypatch.setattr("meshmsg._mesh.core.Times", partial(Times, suspicion=LONG_S))
+    a = behind(cuts[0], "a")
+    with a, behind(cuts[1], "b", cuts[0].endpoint) as b, mm.Router(bind="tcp://127.0.0.1:0") as far:
+        told: queue.SimpleQueue[tuple[Sequence[bytes], State]] = queue.SimpleQueue()
+        heard = a._driver.heard
+
+        def note(nodes: Sequence[bytes]) -> None:
+            with a._driver.lock:
+                heard(nodes)
+                told.put((nodes, a.members()[1].state))
+
+        monkeypatch.setattr(a._driver, "heard", note)
+        b.announce("s", far)
+        with a.connect("s", mm.Dealer) as near:
+
+            def goes_on() -> bool:
+                near.send(b"?", timeout=WAIT_S)
+                far.send_frames(far.recv_frames(timeout=WAIT_S), timeout=WAIT_S)
+                near.recv(timeout=WAIT_S)
+                return not told.empty()
+
+            assert not goes_on(), "nobody is suspect"
+            for cut in cuts:
+                cut.freeze()
+            eventually(lambda: a.members()[1].state == State.SUSPECT)
+            assert eventually(goes_on)
+            assert told.get() == ([b.node_id], State.ALIVE)
