@@ -218,8 +218,14 @@ class Driver:
         """Take that connections of users to nodes were lost: each is asked at once."""
         with self.lock:
             for node in nodes:
-                self.core.saw(self.clock(), node, Evidence.LOST)
+                self._saw(self.clock(), node, Evidence.LOST)
         self.ring()
+
+    def _saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+        """Tell the core. Who may be gone is asked over a connection, which is refused if it is."""
+        if evidence == Evidence.LOST and self.port is not None:
+            self.port.forget(node)
+        self.core.saw(now, node, evidence)
 
     def heard(self, nodes: Sequence[bytes]) -> None:
         """Take that something came from nodes over connections of users: they are there."""
@@ -273,7 +279,7 @@ class Driver:
         with self.lock:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
-                    self.core.saw(now, seen.node, seen.evidence)
+                    self._saw(now, seen.node, seen.evidence)
                 if seen.missed:
                     self.core.missed(now, seen.url)
             came_now = self.link.came() if messages else []

@@ -137,7 +137,7 @@ class Follower:
         doubted = self._suspects()
         nodes = {
             url: node
-            for url, node in self._nodes.items()
+            for url, node in (self._nodes.items() if doubted else ())
             if node in doubted
             and url not in self._shared
             and url in self._dialed
