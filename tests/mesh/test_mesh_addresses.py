@@ -150,6 +150,16 @@ def test_the_first_who_sees_a_node_is_believed_and_then_most_of_them() -> None:
     assert not place.seen_at("junk", b"d")
 
 
+def test_a_liar_that_is_asked_first_is_outvoted_by_the_next_two() -> None:
+    """Any word is better than none; of three, two are believed."""
+    place = Place("tcp://0.0.0.0:7450", "auto")
+    assert place.seen_at("tcp://6.6.6.6:1", b"liar")
+    assert not place.seen_at("tcp://10.0.0.5:1", b"a"), "one against one"
+    assert not place.seen_at("tcp://6.6.6.7:1", b"liar"), "nobody has two words"
+    assert place.seen_at("tcp://10.0.0.5:1", b"b")
+    assert place.addresses == ("tcp://10.0.0.5:7450",)
+
+
 def test_a_node_that_moved_follows_what_most_see() -> None:
     """Each observer counts with what it saw last."""
     place = Place("tcp://0.0.0.0:7450", "auto")

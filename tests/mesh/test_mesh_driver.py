@@ -46,6 +46,7 @@ class Script:
         self.record = Record(b"m" * 16, "me", "c", 1, 1, 1, b"k" * 32, ())
         self.reply: Callable[[Arrival], list[Send | Answer]] = lambda arrival: []
         self.others: list[Member] = []
+        self.doubted: list[bytes] = []
         self.ticks = 0
         self.next = time.monotonic() + FAR_S
 
@@ -71,9 +72,9 @@ class Script:
         """Note."""
         self.noted.append(("missed", address))
 
-    def seen_as(self, now: float, address: str, by: bytes) -> None:
-        """Never called: the driver looks itself."""
-        raise AssertionError
+    def suspects(self) -> list[bytes]:
+        """Whom a test has so."""
+        return self.doubted
 
     def seeds(self, now: float, addresses: Iterable[str]) -> None:
         """Note."""
@@ -192,6 +193,61 @@ def test_a_connection_that_ends_is_evidence(nodes: list[Node]) -> None:
     b.driver.close()
     assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
     assert a.noted("missed") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "stays"),
+    [
+        (mm.EventKind.PEER_DOWN, mm.Reason.HEARTBEAT, False),
+        (mm.EventKind.PEER_STALLED, mm.Reason.NONE, True),
+    ],
+)
+def test_silence_of_a_connection_is_evidence(
+    nodes: list[Node], kind: mm.EventKind, reason: mm.Reason, stays: bool
+) -> None:
+    """A heartbeat that is missing ends it; a process that was stopped is asked, and may go on."""
+    a, b = nodes
+    a.say(Send(b.link.address, b"x", NODE))
+    eventually(lambda: b.noted("arrived"))
+    event = mm.Event(
+        seq=1,
+        time=0.0,
+        kind=kind,
+        reason=reason,
+        peer=1,
+        count=0,
+        endpoint=b.link.address,
+        address="",
+        detail="silent",
+        retry_in=None,
+    )
+    a.link.note(event)
+    assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+    assert eventually(lambda: a.link.busy == stays)
+
+
+def test_what_users_heard_is_evidence(nodes: list[Node]) -> None:
+    """And who listens is told of whom that is wanted."""
+    a, _ = nodes
+    heard: list[bytes] = []
+
+    class Listener:
+        """Tells that it heard whoever is suspect."""
+
+        def told(self, events: Sequence[Event]) -> bool:
+            """Tell."""
+            heard.extend(a.driver.suspects)
+            a.driver.heard(tuple(a.driver.suspects))
+            return True
+
+        def closed(self) -> None:
+            """There is nothing to end."""
+
+    with a.driver.lock:
+        a.core.doubted = [NODE]
+    a.driver.listen(Listener())
+    assert eventually(lambda: a.noted("saw"))[0] == ("saw", NODE, Evidence.HEARD)
+    assert heard[0] == NODE
 
 
 def test_gossip_that_a_peer_did_not_take_is_no_warning(nodes: list[Node]) -> None:

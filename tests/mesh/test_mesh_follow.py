@@ -9,6 +9,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._mesh.told import Event, EventKind, Member, Record, Service, State
+from meshmsg._socket.base import SocketBase
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._select import choice_of
 from tests.support.meshes import WAIT_S, eventually
@@ -23,6 +24,8 @@ class Members:
         self.now: dict[str, Member] = {}
         self.put("me")
         self.lost: list[bytes] = []
+        self.suspects: set[bytes] = set()
+        self.heard: list[bytes] = []
         self.rung = threading.Event()
 
     def put(
@@ -42,12 +45,21 @@ class Members:
         self.now[name] = member
         return Event(EventKind.CHANGED, member, before.record if before else None)
 
-    def follow(self, socket: mm.Push, select: str = "all") -> Follower:
+    def follow(self, socket: SocketBase, select: str = "all") -> Follower:
         """Have a socket follow them."""
         members = lambda: list(self.now.values())  # noqa: E731
         me = lambda: self.now["me"]  # noqa: E731
-        ring, lost = self.rung.set, self.lost.extend
-        return Follower("s", socket, choice_of(select), me, members, ring=ring, lost=lost)
+        return Follower(
+            "s",
+            socket,
+            choice_of(select),
+            me,
+            members,
+            ring=self.rung.set,
+            lost=self.lost.extend,
+            suspects=lambda: self.suspects,
+            heard=self.heard.extend,
+        )
 
     def look(self, follower: Follower, until: Callable[[], bool]) -> None:
         """Have it look as often as it rings, until something is so."""
@@ -107,16 +119,63 @@ def test_who_is_unreachable_is_not_dialed_anew(push: mm.Push, pulls: list[mm.Pul
     assert push._connected == [pulls[0].endpoint]
 
 
-@pytest.mark.parametrize("state", [State.LEFT, State.FORGOTTEN])
-def test_who_left_or_is_forgotten_is_disconnected(
-    push: mm.Push, pulls: list[mm.Pull], state: State
-) -> None:
-    """And nobody else is."""
+def test_who_left_is_disconnected(push: mm.Push, pulls: list[mm.Pull]) -> None:
+    """By its own word; and nobody else is."""
     members = Members()
     follower = members.follow(push)
     follower.told([members.put("a", pulls[0].endpoint), members.put("b", pulls[1].endpoint)])
-    follower.told([members.put("a", pulls[0].endpoint, state=state)])
+    push.wait_for_peers(2, timeout=WAIT_S)
+    follower.told([members.put("a", pulls[0].endpoint, state=State.LEFT)])
     assert push._connected == [pulls[1].endpoint]
+
+
+def test_who_is_forgotten_is_left_once_no_connection_lives(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """Until then messages go there; also when nobody remembers that node any more."""
+    members = Members()
+    follower = members.follow(push)
+    follower.told([members.put("a", pulls[0].endpoint)])
+    push.wait_for_peers(1, timeout=WAIT_S)
+    peer = push.peers()[0].id
+    follower.told([members.put("a", pulls[0].endpoint, state=State.FORGOTTEN)])
+    push.send(b"all the same", timeout=WAIT_S)
+    assert pulls[0].recv(timeout=WAIT_S) == b"all the same"
+    del members.now["a"]
+    follower.told([members.put("b", pulls[1].endpoint)])
+    push.wait_for_peers(2, timeout=WAIT_S)
+    assert peer in [one.id for one in push.peers()]
+    pulls[0].close()
+    members.look(follower, lambda: push._connected == [pulls[1].endpoint])
+
+
+def test_who_is_forgotten_and_not_connected_is_left_at_once(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """It is dialed no more, and what waits for it goes as the socket says."""
+    members = Members()
+    follower = members.follow(push)
+    nobody = "tcp://127.0.0.1:1"
+    follower.told([members.put("a", nobody), members.put("b", pulls[1].endpoint)])
+    assert set(push._connected) == {nobody, pulls[1].endpoint}
+    follower.told([members.put("a", nobody, state=State.UNREACHABLE)])
+    assert set(push._connected) == {nobody, pulls[1].endpoint}
+    follower.told([members.put("a", nobody, state=State.FORGOTTEN)])
+    assert push._connected == [pulls[1].endpoint]
+    assert set(follower._owners) == {pulls[1].endpoint}
+
+
+def test_who_was_forgotten_and_is_there_again_leaves_by_its_own_word(
+    push: mm.Push, pulls: list[mm.Pull]
+) -> None:
+    """It kept its connection, and withdraws the service then."""
+    members = Members()
+    follower = members.follow(push)
+    for state in (State.ALIVE, State.FORGOTTEN, State.ALIVE):
+        follower.told([members.put("a", pulls[0].endpoint, state=state)])
+        push.wait_for_peers(1, timeout=WAIT_S)
+    follower.told([members.put("a")])
+    assert push._connected == []
 
 
 def test_a_service_that_is_withdrawn_is_left(push: mm.Push, pulls: list[mm.Pull]) -> None:

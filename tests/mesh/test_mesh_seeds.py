@@ -18,7 +18,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.mesh import Callback, Dns, DnsSrv, SharedDir, Static
-from meshmsg.mesh._finding.asking import SEEDS_MAX, Seeding, _Asked, seeds_of
+from meshmsg.mesh._finding.asking import JITTER, SEEDS_MAX, Seeding, _Asked, seeds_of
 from meshmsg.mesh._finding.seeds import ADDRESSES_MAX, ASK_MAX_S, DIR_AGE_S, ENDING, Seed, believed
 from tests.support.meshes import eventually, node
 
@@ -329,3 +329,34 @@ def test_nodes_on_all_addresses_find_each_other_by_a_folder(tmp_path: Path) -> N
         with node("b", SharedDir(tmp_path), **options) as b:
             for mesh in (a, b):
                 mesh.wait_for(count=2, timeout=WAIT_S)
+
+
+class Fixed(Random):
+    """A source that says the same each time."""
+
+    def __init__(self, said: float) -> None:
+        super().__init__(0)
+        self._said = said
+
+    def random(self) -> float:
+        """Say it."""
+        return self._said
+
+
+@pytest.mark.parametrize(("said", "share"), [(0.0, -0.5), (0.5, 0.0), (0.999, 0.499)])
+def test_nodes_do_not_ask_together(said: float, share: float) -> None:
+    """When a seed is asked again is a little random: by a fifth of the time in all."""
+    told = threading.Event()
+    every = 40.0
+    seeding = Seeding(
+        [Callback(lambda: ["h:1"], every=every)],
+        local=False,
+        rng=Fixed(said),
+        own=lambda: "",
+        found=lambda addresses: told.set(),
+    )
+    assert told.wait(WAIT_S)
+    (asked,) = seeding._asked
+    seeding.close()
+    assert asked.at is not None
+    assert asked.due - asked.at == pytest.approx(every * (1 + JITTER * share))

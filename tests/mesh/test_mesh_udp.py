@@ -111,6 +111,16 @@ def test_a_process_that_is_killed_is_noticed(options: dict[str, Any]) -> None:
             assert not port_of(a).by_datagrams(record.node_id)
 
 
+def test_one_that_a_connection_was_lost_to_is_asked_over_another(nodes: list[Mesh]) -> None:
+    """That is refused, if it is gone; a datagram would only be silent."""
+    a, b = nodes[:2]
+    eventually(lambda: port_of(a).by_datagrams(b.node_id))
+    with a._driver.lock:
+        a._driver.lost([b.node_id])
+        assert not port_of(a).by_datagrams(b.node_id)
+    eventually(lambda: port_of(a).by_datagrams(b.node_id))
+
+
 def test_a_service_is_announced_and_followed(nodes: list[Mesh]) -> None:
     """News of it go by datagrams; what is too long for one by a connection."""
     eventually(lambda: all_by_datagrams(nodes))

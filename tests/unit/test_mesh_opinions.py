@@ -42,6 +42,20 @@ def suspect(node: Core, subject: int, *by: int, incarnation: int = 1, now: float
         node.opinions.hear_statement(now, Rumour.SUSPECT, raw)
 
 
+def over(node: Core, now: float) -> float:
+    """Let the time of all suspicions end, with no answer to a last look; return when that was."""
+    times = Times()
+    node.prober.next_at = float("inf")  # whose turn it is does not matter
+    for _ in range(3):
+        node.opinions.expire(now)
+        node.prober.look(now)
+        now += times.direct + times.indirect
+        node.prober.tick(now)
+    node.opinions.expire(now)
+    node.take()
+    return now
+
+
 def hear(node: Core, number: int, now: float = 1.0, **changes: object) -> bool:
     """Have it hear a record; return whether it was new."""
     raw = signed_octets(number, **changes)
@@ -122,12 +136,14 @@ def test_a_later_start_of_that_name_ends_one_that_is_not_there() -> None:
     node = meeting(1, 3, 4, 5)
     suspect(node, 1, 3)
     hear(node, 2, name="node-1")
-    assert kinds(node) == [EventKind.UP, EventKind.UNREACHABLE, EventKind.FORGOTTEN]
+    assert kinds(node) == [EventKind.UP]
+    over(node, 1.0)
+    assert kinds(node) == [EventKind.UNREACHABLE, EventKind.FORGOTTEN]
     other = meeting(1, 3, 4, 5)
     hear(other, 2, name="node-1")
     other.events()
     suspect(other, 1, 3, 4, 5)
-    other.opinions.expire(1e6)
+    over(other, 1e6)
     assert kinds(other) == [EventKind.UNREACHABLE, EventKind.FORGOTTEN]
 
 
@@ -140,26 +156,32 @@ def test_an_earlier_start_of_that_name_ends_nobody() -> None:
 
 
 def test_one_accuser_alone_makes_nobody_unreachable() -> None:
-    """Its time over, the member is probed; without a failure of that, it stays suspect."""
+    """Its time over, the member is asked; without a failure of that, it stays suspect."""
     node = meeting(1, 2, 3, 4, 5)
     suspect(node, 1, 2)
     for now in (1e3, 1e4, 1e5):
         node.opinions.expire(now)
     assert row_of(node, 1).state == State.SUSPECT
-    assert handle(1) in node.opinions.checks
-    node.opinions.accuse(1e5, row_of(node, 1), Rumour.SUSPECT)
-    node.opinions.expire(1e6)
+    assert list(node.opinions.looks) == [handle(1)]
+    over(node, 1e6)
     assert row_of(node, 1).state == State.UNREACHABLE
 
 
-def test_three_accusers_make_a_member_unreachable_after_the_least_time() -> None:
-    """And not before."""
-    node = meeting(*range(1, 10))
+def test_three_accusers_make_a_silent_member_unreachable_after_the_least_time() -> None:
+    """And not before; it is asked so early that this is known by then."""
+    node, times = meeting(*range(1, 10)), Times()
+    node.prober.next_at = float("inf")
     suspect(node, 1, 2, 3, 4)
-    least = Times().suspicion
-    node.opinions.expire(least * 0.99)
+    asked = times.suspicion - times.direct - times.indirect
+    node.opinions.expire(asked - 0.001)
+    assert not node.opinions.looks
+    for now in (asked, asked + times.direct, times.suspicion):
+        assert row_of(node, 1).state == State.SUSPECT
+        node.opinions.expire(now)
+        node.prober.look(now)
+        node.prober.tick(now)
     assert row_of(node, 1).state == State.SUSPECT
-    node.opinions.expire(least * 1.01)
+    node.opinions.expire(times.suspicion)
     assert row_of(node, 1).state == State.UNREACHABLE
     assert kinds(node) == [EventKind.UNREACHABLE]
 
@@ -191,7 +213,7 @@ def test_a_member_refutes_by_a_higher_incarnation() -> None:
     hear(node, 1, incarnation=2, seq=3)
     assert row_of(node, 1).state == State.ALIVE
     suspect(node, 1, 2, 3, 4, incarnation=2)
-    node.opinions.expire(1e6)
+    over(node, 1e6)
     node.events()
     hear(node, 1, incarnation=3, seq=4)
     assert kinds(node) == [EventKind.UP]
@@ -215,9 +237,9 @@ def test_who_is_heard_again_is_up_again() -> None:
     """Without a new record."""
     node = meeting(1, 2, 3, 4)
     suspect(node, 1, 2, 3, 4)
-    node.opinions.expire(1e6)
+    assert over(node, 1e6) < 1e6 + 5
     node.events()
-    node.saw(1e6, record(1).node_id, Evidence.HEARD)
+    node.saw(1e6 + 5, record(1).node_id, Evidence.HEARD)
     assert kinds(node) == [EventKind.UP]
 
 
@@ -270,13 +292,18 @@ def test_a_member_that_leaves_says_so_itself_and_nobody_else_can() -> None:
     assert row_of(node, 1).state == State.LEFT
 
 
-def test_three_who_were_refused_make_a_member_unreachable_at_once() -> None:
-    """Nobody listens there: there is nothing to wait for."""
+def test_three_who_were_refused_have_a_member_asked_at_once() -> None:
+    """Nobody listens there for this node, either: there is nothing to wait for."""
     node = meeting(*range(1, 10))
     for by in (2, 3):
         node.opinions.hear_statement(0.0, Rumour.REFUSED, said(Rumour.REFUSED, 1, by))
     assert row_of(node, 1).state == State.SUSPECT
+    assert not node.opinions.looks
     node.opinions.hear_statement(0.0, Rumour.REFUSED, said(Rumour.REFUSED, 1, 4))
+    assert list(node.opinions.looks) == [handle(1)]
+    node.prober.look(0.0)
+    assert row_of(node, 1).state == State.SUSPECT
+    node.saw(0.001, record(1).node_id, Evidence.REFUSED)
     assert row_of(node, 1).state == State.UNREACHABLE
 
 
@@ -286,14 +313,13 @@ def test_who_is_unreachable_for_long_is_forgotten_and_later_removed() -> None:
     node = meeting(1, 2, 3, 4)
     node.saw(0.0, record(1).node_id, Evidence.HEARD)
     for subject in (1, 2):
-        suspect(node, subject, *({2, 3, 4} - {subject}), 1, now=5.0)
-        node.opinions.accuse(5.0, row_of(node, subject), Rumour.SUSPECT)
-    node.opinions.expire(50.0)
-    node.opinions.sweep(50.0 + times.forget_unheard)
+        suspect(node, subject, *({2, 3, 4} - {subject}), now=5.0)
+    since = over(node, 50.0)
+    node.opinions.sweep(since + times.forget_unheard)
     assert [row_of(node, n).state for n in (1, 2)] == [State.UNREACHABLE, State.FORGOTTEN]
-    node.opinions.sweep(50.0 + times.forget)
+    node.opinions.sweep(since + times.forget)
     assert row_of(node, 1).state == State.FORGOTTEN
-    node.opinions.sweep(50.0 + times.forget + times.forgotten_kept)
+    node.opinions.sweep(since + times.forget + times.forgotten_kept)
     assert handle(1) not in node.here.table.rows
 
 

@@ -13,15 +13,7 @@ from random import Random
 from .here import Here
 from .joining.dialing import Dialer
 from .joining.foreign import Foreign
-from .limits import (
-    ALL_TOLD,
-    ENDPOINT_MAX,
-    MESSAGE_MAX,
-    OBSERVERS_MAX,
-    OBSERVERS_MIN,
-    SYNC_MAX,
-    Times,
-)
+from .limits import ALL_TOLD, MESSAGE_MAX, SYNC_MAX, Times
 from .messages import HEAD, KINDS, WARNING, Kind
 from .octets import (
     HANDLE,
@@ -45,12 +37,6 @@ SWEEP = 1.0
 """Seconds between two looks for members to forget."""
 FAREWELLS = 8
 """Members that a node which leaves tells at once."""
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only processes of the same machine can reach that address."""
-    host = address.partition("://")[2].rpartition(":")[0]
-    return host.startswith("127.") or host in ("localhost", "[::1]")
 
 
 class Core:
@@ -117,7 +103,6 @@ class Core:
         self._expected = float("inf")
         self._gossip_at = now
         self._sweep_at = now + SWEEP
-        self._observed: dict[bytes, str] = {}
         self.prober.next_at = now + rng.random() * here.times.period
         self.syncer.next_at = now + rng.random() * here.times.sync_restless
 
@@ -136,6 +121,7 @@ class Core:
             self.prober.tick(now)
         if self.opinions.expiry <= now:
             self.opinions.expire(now)
+        self.prober.look(now)
         if self.opinions.refute_at <= now:
             self.opinions.refute(now)
         self._gossip(now)
@@ -204,6 +190,7 @@ class Core:
                 self._take(now, arrival, kind, sender)
             except (MalformedError, struct.error):
                 here.counts["malformed message"] += 1
+            self.prober.look(now)
             if not knew and here.table.here:
                 self.dialer.met(now)
 
@@ -214,7 +201,7 @@ class Core:
         elif kind == Kind.ACK:
             at = prober.on_ack(now, arrival)
         elif kind == Kind.NACK:
-            at = prober.on_nack(now, arrival, sender)
+            at = prober.on_nack(now, arrival)
         elif kind == Kind.INDIRECT:
             at = prober.on_indirect(now, arrival)
         elif kind in (Kind.NEWS, Kind.BUSY):
@@ -266,38 +253,19 @@ class Core:
         row = self.here.table.rows.get(node[:HANDLE])
         if row is None or row.signed.record.node_id != node or self.here.left:
             return
-        if evidence == Evidence.HEARD:
-            self.opinions.heard(now, row)
-        else:
+        if evidence != Evidence.HEARD:
             self.prober.saw(now, node[:HANDLE], evidence)
+            self.prober.look(now)
+        elif row.suspicion is None or not row.suspicion.refused_to(self.here.me.handle):
+            self.opinions.heard(now, row)  # else its mesh is over, whatever its sockets still say
+
+    def suspects(self) -> list[bytes]:
+        """Return the ids of those who are suspect: what comes from them now is evidence."""
+        return [row.signed.record.node_id for row in self.opinions.suspects.values()]
 
     def missed(self, now: float, address: str) -> None:
         """Take that the driver could connect to nobody at an address it was to send to."""
         self.dialer.missed(address)
-
-    def seen_as(self, now: float, address: str, by: bytes) -> None:
-        """Take what address a node saw this one come from.
-
-        A node that was told no address takes the one that most of at least OBSERVERS_MIN see, or
-        all of them, if there are fewer members.
-        """
-        if self.here.me.record.addresses or not 0 < len(address) <= ENDPOINT_MAX:
-            return
-        row = self.here.table.rows.get(by[:HANDLE])
-        if row is None or (is_loopback(address) and not self._all_on_loopback()):
-            return
-        self._observed[by] = address
-        while len(self._observed) > OBSERVERS_MAX:
-            del self._observed[next(iter(self._observed))]
-        said = list(self._observed.values())
-        wanted = min(OBSERVERS_MIN, max(1, self.here.table.here))
-        best = max(set(said), key=said.count)
-        if len(said) >= wanted and 2 * said.count(best) > len(said):
-            self.here.say(addresses=(best,))
-
-    def _all_on_loopback(self) -> bool:
-        rows = self.here.table.rows.values()
-        return all(is_loopback(address) for row in rows for address in row.signed.record.addresses)
 
     def seeds(self, now: float, addresses: Iterable[str]) -> None:
         """Take addresses where nodes may be: the whole list as it is now. They are hints only."""

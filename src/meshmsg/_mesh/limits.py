@@ -53,6 +53,8 @@ RELAYS_MAX = 256
 """Probes that a node makes for others at once."""
 EVIDENCE_MAX = 1_024
 """Members that are probed at once, as connections to them ended, in `Times.evidence`."""
+LOOKS_MAX = 64
+"""Members that are asked a last time at once."""
 CHECKS_MAX = 1_024
 """Members that wait to be probed out of their turn."""
 WARNINGS_MAX = 1_024
@@ -71,10 +73,6 @@ FOREIGN_MAX = 64
 """Words of nodes of other clusters that wait to be taken; the oldest go first."""
 ALL_TOLD = 16
 """Members of a mesh so small that each round of rumours goes to all of them."""
-OBSERVERS_MAX = 16
-"""Nodes whose word of our address is kept."""
-OBSERVERS_MIN = 3
-"""Nodes that have to agree on our address."""
 
 
 @dataclass(frozen=True)

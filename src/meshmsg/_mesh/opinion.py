@@ -1,7 +1,8 @@
 """What a node thinks of others, from what it saw itself and what it was told.
 
-Not here: who is probed when (probe.py). Law: nobody is held unreachable but by this node's own
-failed probe, or by the signed word of enough distinct members; and whoever is heard is alive.
+Not here: who is probed when (probe.py). Law: nobody becomes unreachable but by what this node has
+found itself: it asked a last time and had no answer, or nobody listens there. The words of others,
+however many they are, only say when it asks. Whoever is heard is alive.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from .octets import (
     version_of,
 )
 from .table import HERE, Row, Suspicion, observers
-from .told import EventKind, State
+from .told import EventKind, Record, State
 
 AGAIN = 1.0
-"""Seconds between two looks at a suspicion that is over its time and has too few accusers."""
+"""Seconds between two looks at a suspicion that is over its time, as its member is asked still."""
 
 
 class Opinions:
@@ -43,8 +44,10 @@ class Opinions:
         self.suspects: dict[bytes, Row] = {}
         self.checks: list[bytes] = []
         """Members to probe out of their turn."""
+        self.looks: dict[bytes, None] = {}
+        """Members to ask a last time, in order."""
         self.expiry = float("inf")
-        """When the next suspicion ends."""
+        """When the next suspicion ends, or its member is asked a last time."""
         self.refute_at = float("inf")
         self._refute_over = -1
         self._refuted = float("-inf")
@@ -109,16 +112,22 @@ class Opinions:
 
     def _enter(self, now: float, signed: Signed, by: bytes, held: bool) -> None:
         here = self.here
+        held = held or self._is_past(signed.record)
         row = Row(signed, State.UNREACHABLE if held else State.ALIVE, now, by)
         here.table.add(row)
         if held:
             row.proof = Suspicion(signed.record.incarnation, now)
-            self.check(signed.handle)
-            if self._replaced(row):
-                here.table.change(row, State.FORGOTTEN, now, by)
+            self.looks[signed.handle] = None
             return
         here.tell(EventKind.UP, row)
         self._same_name(now, row)
+
+    def _is_past(self, record: Record) -> bool:
+        """Whether a later start of its name is there: then it is asked before it counts."""
+        named = [o.signed for o in self.here.table.named(record.name) if o.state == State.ALIVE]
+        if self.here.me.record.name == record.name:
+            named.append(self.here.me)
+        return any(other.record.boot_epoch > record.boot_epoch for other in named)
 
     def _same_name(self, now: float, row: Row) -> None:
         here, record = self.here, row.signed.record
@@ -128,18 +137,16 @@ class Opinions:
                 continue
             if other.state == State.ALIVE:
                 conflict = True
-            elif other.signed.record.boot_epoch < record.boot_epoch:
+            elif _is_later(row, other):
                 self._superseded(now, other)
         if conflict:
             here.tell(EventKind.CONFLICT, row)
 
     def _superseded(self, now: float, row: Row) -> None:
-        """Forget one that is not there, as a later start has its name."""
-        if row.state in (State.LEFT, State.FORGOTTEN):
-            return
+        """Forget one that is not there, as a later start has its name; a suspect is asked now."""
         if row.state == State.SUSPECT:
-            self._unreachable(now, row)
-        if row.state == State.UNREACHABLE:
+            self._look(now, row)
+        elif row.state == State.UNREACHABLE and _was_asked(row):
             self.forget(now, row)
 
     def _renew(self, now: float, row: Row, signed: Signed) -> None:
@@ -231,16 +238,22 @@ class Opinions:
         if here.rng.random() * here.members < here.times.checkers:
             self.check(said.subject)
 
-    def accuse(self, now: float, row: Row, kind: Rumour) -> None:
-        """Suspect a member, as this node's own probe failed."""
+    def accuse(self, now: float, row: Row, kind: Rumour, *, last: bool = False) -> None:
+        """Suspect a member, as this node's own probe failed; last: that was the last look."""
         if row.state not in HERE:
+            if row.suspicion is not None:  # others told of it so, or it is tried now and then
+                row.suspicion.silent = True
+            if row.state == State.UNREACHABLE and self._replaced(row):
+                self.forget(now, row)
             return
         here, handle = self.here, row.signed.handle
         suspicion = row.suspicion
-        if suspicion is None or len(suspicion.accusers) < CONFIRMERS_MAX:
+        if suspicion is None or not suspicion.refused_to(here.me.handle):
             self._suspect(now, row, here.state(kind, handle, row.signed.record.incarnation))
-        if row.suspicion is not None:
-            row.suspicion.own = True
+        suspicion = row.suspicion
+        if last and suspicion is not None and suspicion.looked:
+            suspicion.silent = True
+            self.expiry = min(self.expiry, suspicion.deadline)
 
     def _suspect(self, now: float, row: Row, said: Statement) -> None:
         here, suspicion = self.here, row.suspicion
@@ -251,11 +264,46 @@ class Opinions:
         suspicion.add(said)
         enough = observers(here.times, here.members)
         self._pass_on(said)
-        if suspicion.refused >= enough and enough > 1:
+        refused = suspicion.refused >= enough and enough > 1
+        if refused and suspicion.refused_to(here.me.handle):
             self._unreachable(now, row)
             return
+        before = suspicion.deadline
         suspicion.set_deadline(here.times, here.members)
-        self.expiry = min(self.expiry, suspicion.deadline)
+        if suspicion.looked:
+            suspicion.deadline = min(before, suspicion.deadline)
+        if refused:
+            self._look(now, row)
+        self.expiry = min(self.expiry, self._due(suspicion))
+
+    def _due(self, suspicion: Suspicion) -> float:
+        """Return when there is something to do about a suspicion."""
+        return suspicion.deadline - (0 if suspicion.looked else self._looking)
+
+    @property
+    def _looking(self) -> float:
+        """Seconds that a last look takes."""
+        return (self.here.times.direct + self.here.times.indirect) * self.here.slowness
+
+    def _look(self, now: float, row: Row) -> None:
+        """Have a suspect asked a last time: if it is silent, its time is over."""
+        suspicion = row.suspicion
+        if suspicion is not None and not suspicion.looked:
+            suspicion.looked = True
+            self.looks[row.signed.handle] = None
+            suspicion.deadline = max(now, min(suspicion.deadline, now + self._looking))
+            self.expiry = min(self.expiry, suspicion.deadline)
+
+    def is_enough(self, row: Row) -> bool:
+        """Whether so many accuse a member that nobody else need be asked about it."""
+        enough = observers(self.here.times, self.here.members)
+        return row.suspicion is not None and len(row.suspicion.accusers) >= enough
+
+    def look_again(self) -> None:
+        """Have asked anew who was being asked: this process was frozen."""
+        for row in self.suspects.values():
+            if row.suspicion is not None and not row.suspicion.silent:
+                row.suspicion.looked = False
 
     def _pass_on(self, said: Statement) -> None:
         self.here.rumours.add(said.kind, said.subject, said.by, statement_raw(said))
@@ -303,20 +351,18 @@ class Opinions:
 
     def expire(self, now: float) -> None:
         """End the suspicions whose time is over."""
-        here = self.here
-        enough = observers(here.times, here.members)
         self.expiry = float("inf")
         for row in list(self.suspects.values()):
             suspicion = row.suspicion
             if suspicion is None:
                 continue
-            if suspicion.deadline <= now:
-                if suspicion.own or len(suspicion.accusers) >= enough:
-                    self._unreachable(now, row)
-                    continue
-                self.check(row.signed.handle)
-                suspicion.deadline = now + AGAIN
-            self.expiry = min(self.expiry, suspicion.deadline)
+            if suspicion.silent and suspicion.deadline <= now:
+                self._unreachable(now, row)
+                continue
+            if not suspicion.looked and self._due(suspicion) <= now:
+                self._look(now, row)
+            due = self._due(suspicion)  # over, and not silent: it is still being asked
+            self.expiry = min(self.expiry, due if due > now else now + AGAIN)
 
     def postpone(self, late: float) -> None:
         """Give everybody the time that this process was frozen."""
@@ -330,6 +376,8 @@ class Opinions:
         here, suspicion = self.here, row.suspicion
         self.suspects.pop(row.signed.handle, None)
         by = next(iter(suspicion.accusers), here.me.handle) if suspicion else here.me.handle
+        if suspicion is not None:
+            suspicion.silent = True
         here.table.change(row, State.UNREACHABLE, now, by)
         here.tell(EventKind.UNREACHABLE, row)
         if self._replaced(row):
@@ -337,11 +385,11 @@ class Opinions:
 
     def _replaced(self, row: Row) -> bool:
         """Whether a later start has its name and is there."""
-        here, record = self.here, row.signed.record
-        named = [o.signed for o in here.table.named(record.name) if o.state == State.ALIVE]
-        if here.me.record.name == record.name:
-            named.append(here.me)
-        return any(other.record.boot_epoch > record.boot_epoch for other in named)
+        here, name = self.here, row.signed.record.name
+        if here.me.record.name == name:
+            return True
+        named = here.table.named(name)
+        return any(o.state == State.ALIVE and _is_later(o, row) for o in named)
 
     def forget(self, now: float, row: Row) -> None:
         """Wait for a member no more."""
@@ -355,7 +403,8 @@ class Opinions:
         for row in list(here.table.absent.values()):
             age = now - row.since
             if row.state == State.UNREACHABLE:
-                if age >= (times.forget if row.heard is not None else times.forget_unheard):
+                least = times.forget if row.heard is not None else times.forget_unheard
+                if age >= least or (_was_asked(row) and self._replaced(row)):
                     self.forget(now, row)
             elif row.state == State.LEFT:
                 if age >= times.left_kept:
@@ -379,3 +428,18 @@ class Opinions:
         index = self.here.rng.randrange(len(self.checks))
         self.checks[index], self.checks[-1] = self.checks[-1], self.checks[index]
         return self.checks.pop()
+
+
+def _is_later(one: Row, other: Row) -> bool:
+    """Whether a life of the same name is the later one: by its start, or as it answers now.
+
+    A clock that was set back between two lives makes the later one seem the earlier.
+    """
+    if one.signed.record.boot_epoch > other.signed.record.boot_epoch:
+        return True
+    return one.heard is not None and one.heard > max(other.since, other.heard or 0.0)
+
+
+def _was_asked(row: Row) -> bool:
+    """Whether this node found itself that one who is unreachable does not answer."""
+    return row.suspicion is None or row.suspicion.silent

@@ -1,13 +1,14 @@
 """Who is there: each member is asked in turn, directly and then by way of others.
 
 Not here: what follows from silence (opinion.py). Law: a probe ends by its answer or by its time,
-and how many are under way is bounded by the times alone.
+and how many are under way is bounded by the times, and by LOOKS_MAX. Each node that is asked has a
+number of its own, so that nobody answers in place of another.
 """
 
 from __future__ import annotations
 
 from .here import Here
-from .limits import EVIDENCE_MAX, RELAYS_MAX
+from .limits import EVIDENCE_MAX, LOOKS_MAX, RELAYS_MAX
 from .messages import HEAD, NUMBER, PROBE, REFUSAL, Kind
 from .octets import NOBODY, MalformedError, Rumour, rumour_octets, statement_raw
 from .opinion import Opinions
@@ -22,13 +23,18 @@ AT = HEAD.size
 class Probe:
     """One that is under way."""
 
-    __slots__ = ("asked", "deadline", "handle", "indirect", "nacks", "refused", "sent")
+    __slots__ = (
+        *("again", "asked", "deadline", "handle", "indirect", "last", "nacks", "refused", "sent"),
+    )
 
-    def __init__(self, handle: bytes, sent: float, deadline: float) -> None:
-        self.handle, self.sent, self.deadline = handle, sent, deadline
+    def __init__(self, handle: bytes, sent: float, deadline: float, *, last: bool = False) -> None:
+        self.handle, self.sent, self.deadline, self.last = handle, sent, deadline, last
         self.indirect = False
-        self.asked: frozenset[bytes] = frozenset()
-        """Helpers."""
+        """Whether its second half has begun, in which helpers ask, too."""
+        self.again = False
+        """Whether it was asked once more in that half, as a connection to it ended."""
+        self.asked: dict[int, bytes] = {}
+        """Helpers, by the number that each has."""
         self.nacks: set[bytes] = set()
         """Helpers that were not answered either."""
         self.refused: set[bytes] = set()
@@ -51,6 +57,10 @@ class Prober:
         self.here, self.opinions = here, opinions
         self.probes: dict[int, Probe] = {}
         self.relays: dict[int, Relay] = {}
+        self._helped: dict[int, int] = {}
+        """By the number of a helper: that of the probe."""
+        self._looking = 0
+        """Last looks that are under way."""
         self.next_at = 0.0
         self.deadline = NEVER
         """When the first probe or relay has its time over."""
@@ -78,6 +88,9 @@ class Prober:
         """Drop all probes: this process was frozen, so that silence says nothing."""
         self.probes.clear()
         self.relays.clear()
+        self._helped.clear()
+        self._looking = 0
+        self.opinions.look_again()
         self.deadline = NEVER
 
     def _whose_turn(self) -> Row | None:
@@ -92,14 +105,34 @@ class Prober:
         self._checked_last = False
         return self.here.table.next_probed()
 
-    def begin(self, now: float, row: Row) -> None:
-        """Ask a member."""
+    def begin(self, now: float, row: Row, *, last: bool = False) -> None:
+        """Ask a member; last: what follows from silence is not waited for any more."""
         here = self.here
         number = here.rng.getrandbits(32)
         wait = max(here.times.direct, 3 * (row.rtt or 0)) * here.slowness
-        self.probes[number] = Probe(row.signed.handle, now, now + wait)
+        self.probes[number] = Probe(row.signed.handle, now, now + wait, last=last)
+        self._looking += last
         self.deadline = min(self.deadline, now + wait)
         self._ping(row, number)
+
+    def look(self, now: float) -> None:
+        """Begin the last looks that wait, out of turn: only so many at once."""
+        looks = self.opinions.looks
+        while looks and self._looking < LOOKS_MAX:
+            handle = next(iter(looks))
+            del looks[handle]
+            row = self.here.table.rows.get(handle)
+            if row is not None and row.state in (State.SUSPECT, State.UNREACHABLE):
+                self.begin(now, row, last=True)
+
+    def _take(self, number: int) -> Probe | None:
+        """Take a probe that is over, if it is under way, and what its helpers have of it."""
+        probe = self.probes.pop(number, None)
+        if probe is not None:
+            self._looking -= probe.last
+            for one in probe.asked:
+                self._helped.pop(one, None)
+        return probe
 
     def _ping(self, row: Row, number: int, way: int = 0) -> None:
         here = self.here
@@ -117,7 +150,7 @@ class Prober:
             if probe.deadline > now:
                 self.deadline = min(self.deadline, probe.deadline)
             elif probe.indirect:
-                del self.probes[number]
+                self._take(number)
                 self._failed(now, probe)
             else:
                 self._ask_others(now, number, probe)
@@ -129,20 +162,22 @@ class Prober:
                 self._nack(relay, refused=False)
 
     def _ask_others(self, now: float, number: int, probe: Probe) -> None:
+        """Begin the second half of a probe: of a last look that many wanted it is without others"""
         here = self.here
         row = here.table.rows.get(probe.handle)
         if row is None:
-            del self.probes[number]
+            self._take(number)
             return
         probe.indirect = True
         probe.deadline = now + (here.times.direct + here.times.indirect) / 2 * here.slowness
         probe.deadline = max(probe.deadline, now + here.times.indirect)
         self.deadline = min(self.deadline, probe.deadline)
-        helpers = here.table.some(here.times.helpers, probe.handle)
-        probe.asked = frozenset(helper.signed.handle for helper in helpers)
-        data = here.head(Kind.INDIRECT) + PROBE.pack(number, probe.handle)
-        for helper in helpers:
-            here.send(helper, here.with_rumours(data))
+        if not (probe.last and self.opinions.is_enough(row)):
+            for helper in here.table.some(here.times.helpers, probe.handle):
+                own = here.rng.getrandbits(32)
+                probe.asked[own], self._helped[own] = helper.signed.handle, number
+                data = here.head(Kind.INDIRECT) + PROBE.pack(own, probe.handle)
+                here.send(helper, here.with_rumours(data))
         self._ping(row, number, way=1)
 
     def _failed(self, now: float, probe: Probe) -> None:
@@ -150,9 +185,10 @@ class Prober:
         if row is None:
             return
         missing = len(probe.asked) - len(probe.nacks)
-        self.here.feel(missing if probe.asked else 1)
+        if not probe.last:
+            self.here.feel(missing if probe.asked else 1)
         kind = Rumour.REFUSED if self.here.me.handle in probe.refused else Rumour.SUSPECT
-        self.opinions.accuse(now, row, kind)
+        self.opinions.accuse(now, row, kind, last=probe.last)
 
     def _nack(self, relay: Relay, *, refused: bool) -> None:
         data = self.here.head(Kind.NACK) + REFUSAL.pack(relay.number, refused)
@@ -174,7 +210,7 @@ class Prober:
     def on_ack(self, now: float, arrival: Arrival) -> int:
         """Take an answer; return where its rumours begin."""
         (number,) = NUMBER.unpack_from(arrival.data, AT)
-        probe = self.probes.pop(number, None)
+        probe = self._take(self._helped.get(number, number))
         relay = self.relays.pop(number, None)
         if probe is not None:
             row = self.here.table.rows.get(probe.handle)
@@ -192,20 +228,22 @@ class Prober:
                 self.opinions.heard(now, row)
         return AT + NUMBER.size
 
-    def on_nack(self, now: float, arrival: Arrival, sender: bytes) -> int:
+    def on_nack(self, now: float, arrival: Arrival) -> int:
         """Take that a helper was not answered, or that another node is at that address now."""
         number, refused = REFUSAL.unpack_from(arrival.data, AT)
         if len(arrival.data) != AT + REFUSAL.size:
             raise MalformedError("a NACK of another size")
-        probe, relay = self.probes.get(number), self.relays.get(number)
+        relay, own = self.relays.get(number), self._helped.get(number, number)
+        probe = self.probes.get(own)
         if relay is not None and refused:
             self._saw_for(now, relay.handle)
-        elif probe is not None and sender in probe.asked:
-            probe.nacks.add(sender)
+        elif probe is not None and number in probe.asked:
+            helper = probe.asked[number]
+            probe.nacks.add(helper)
             if refused:
-                self._refused(now, number, probe, sender)
+                self._refused(now, own, probe, helper)
         elif probe is not None and refused:
-            self._refused(now, number, probe, self.here.me.handle)
+            self._refused(now, own, probe, self.here.me.handle)
         return len(arrival.data)
 
     def on_indirect(self, now: float, arrival: Arrival) -> int:
@@ -233,18 +271,31 @@ class Prober:
             self._saw_for(now, handle)
         if row.state not in HERE:
             return
-        for number, probe in list(self.probes.items()):
-            if probe.handle == handle:
-                self._refused(now, number, probe, self.here.me.handle)
-                return
+        asked = [(number, one) for number, one in self.probes.items() if one.handle == handle]
+        for number, probe in asked:
+            self._saw_of(now, number, probe, evidence)
+        if asked:
+            return
         if evidence != Evidence.LOST and row.suspicion is not None:
             return
         if self._may_begin(now, handle):
             number = self.here.rng.getrandbits(32)
             self.probes[number] = probe = Probe(handle, now, now)
-            self._refused(now, number, probe, self.here.me.handle)
+            self._saw_of(now, number, probe, evidence)
         else:
             self.opinions.check(handle)
+
+    def _saw_of(self, now: float, number: int, probe: Probe, evidence: Evidence) -> None:
+        """Take what was seen of a member that is asked: an end alone is no refusal."""
+        if evidence == Evidence.REFUSED:
+            self._refused(now, number, probe, self.here.me.handle)
+        elif not probe.indirect:
+            self._ask_others(now, number, probe)
+        elif not probe.again:
+            probe.again = True
+            row = self.here.table.rows.get(probe.handle)
+            if row is not None:
+                self._ping(row, number)
 
     def _may_begin(self, now: float, handle: bytes) -> bool:
         """Whether evidence may begin a probe of it at once: its connection may flap."""
@@ -268,12 +319,19 @@ class Prober:
                     self.opinions.accuse(now, row, Rumour.REFUSED)
 
     def _refused(self, now: float, number: int, probe: Probe, by: bytes) -> None:
+        """Take that nobody listens there; who found that himself, and heard it of enough, waits no
+        more."""
         probe.refused.add(by)
+        if probe.last and by == self.here.me.handle:
+            self._take(number)
+            self._failed(now, probe)
+            return
         if not probe.indirect:
             self._ask_others(now, number, probe)
         enough = min(self.here.times.confirmers, len(probe.asked) + 1)
-        if enough > 1 and len(probe.refused) >= enough:
-            self.probes.pop(number, None)
+        found = self.here.me.handle in probe.refused
+        if found and enough > 1 and len(probe.refused) >= enough:
+            self._take(number)
             row = self.here.table.rows.get(probe.handle)
             if row is not None:
                 self.opinions.gone(now, row)

@@ -37,7 +37,7 @@ class Evidence(IntEnum):
     LOST = 2
     """A connection to it ended that it had not said it would end, or its heartbeat is missing."""
     HEARD = 3
-    """Something came from it, of the mesh or of one of its services: it is alive."""
+    """Something came from it, of one of its services: it is alive, if its mesh port may be."""
 
 
 class MeshCore(Protocol):
@@ -63,8 +63,8 @@ class MeshCore(Protocol):
         """Take that the driver could connect to nobody at an address it was to send to."""
         ...
 
-    def seen_as(self, now: float, address: str, by: bytes) -> None:
-        """Take what address a node saw this one come from."""
+    def suspects(self) -> list[bytes]:
+        """Return the ids of those who are suspect: what comes from them now is evidence."""
         ...
 
     def seeds(self, now: float, addresses: Iterable[str]) -> None:

@@ -30,14 +30,16 @@ HERE = (State.ALIVE, State.SUSPECT)
 class Suspicion:
     """That a member may be gone: who says so, and until when it may refute it."""
 
-    __slots__ = ("accusers", "deadline", "incarnation", "own", "refused", "start")
+    __slots__ = ("accusers", "deadline", "incarnation", "looked", "refused", "silent", "start")
 
     def __init__(self, incarnation: int, start: float) -> None:
         self.incarnation, self.start = incarnation, start
         self.accusers: dict[bytes, Statement] = {}
         self.refused = 0
-        self.own = False
-        """Whether this node's own probe failed."""
+        self.looked = False
+        """Whether this node asks it a last time, or has."""
+        self.silent = False
+        """Whether that was not answered, or nobody listens there: this node's own finding."""
         self.deadline = start
 
     def add(self, said: Statement) -> None:
@@ -46,6 +48,11 @@ class Suspicion:
         self.accusers[said.by] = said
         if said.kind == Rumour.REFUSED and (before is None or before.kind != Rumour.REFUSED):
             self.refused += 1
+
+    def refused_to(self, handle: bytes) -> bool:
+        """Whether that node said that nobody listens there."""
+        said = self.accusers.get(handle)
+        return said is not None and said.kind == Rumour.REFUSED
 
     def set_deadline(self, times: Times, members: int) -> None:
         """Say until when it lasts, from how many accuse and how many members there are."""
@@ -59,7 +66,7 @@ class Suspicion:
 
 
 def observers(times: Times, members: int) -> int:
-    """Return how many distinct members are enough to believe that one is gone."""
+    """Return how many distinct members are enough to ask one a last time, and soon."""
     return max(1, min(times.confirmers, members - 2))
 
 

@@ -84,6 +84,8 @@ class Driver:
         """Notified as anything changes."""
         self.answer: Callable[[Came], bytes | None] = lambda came: None
         """Answers who asks; set by the mesh before it begins."""
+        self.suspects: frozenset[bytes] = frozenset()
+        """Nodes that are suspect, as of the last turn; of the thread."""
         self._listeners: list[Listens] = []
         self._mine: list[Event] = []
         """What changed of this node itself, which the core tells nobody here."""
@@ -216,8 +218,20 @@ class Driver:
         """Take that connections of users to nodes were lost: each is asked at once."""
         with self.lock:
             for node in nodes:
-                self.core.saw(self.clock(), node, Evidence.LOST)
+                self._saw(self.clock(), node, Evidence.LOST)
         self.ring()
+
+    def _saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+        """Tell the core. Who may be gone is asked over a connection, which is refused if it is."""
+        if evidence == Evidence.LOST and self.port is not None:
+            self.port.forget(node)
+        self.core.saw(now, node, evidence)
+
+    def heard(self, nodes: Sequence[bytes]) -> None:
+        """Take that something came from nodes over connections of users: they are there."""
+        with self.lock:
+            for node in nodes:
+                self.core.saw(self.clock(), node, Evidence.HEARD)
 
     # The thread
 
@@ -265,7 +279,7 @@ class Driver:
         with self.lock:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
-                    self.core.saw(now, seen.node, seen.evidence)
+                    self._saw(now, seen.node, seen.evidence)
                 if seen.missed:
                     self.core.missed(now, seen.url)
             came_now = self.link.came() if messages else []
@@ -281,6 +295,7 @@ class Driver:
                 self.core.tick(now)
             out, told = self.core.take(), [*self._mine, *self.core.events()]
             self._mine = []
+            self.suspects = frozenset(self.core.suspects())
             listeners = list(self._listeners)
             if told:
                 self.joined.notify_all()

@@ -1,16 +1,17 @@
 """Keeps a socket connected to the nodes that offer a service, for as long as it is open.
 
-Not here: which of them (_select.py). Law: a rumour closes no connection: UNREACHABLE only stops
-dialing who is new; an endpoint is left when its node has left or is forgotten, or when another
-choice is connected in its place. A connection that ends is evidence of its node (_evidence.py).
-Where a socket proves by its node's key whose it is, nobody else is taken at its endpoint.
+Not here: which of them (_select.py). Law: a rumour closes no connection: an endpoint that lives is
+left only by its node's own word, that it leaves or offers it no more, or when another choice is
+connected in its place. Who is UNREACHABLE is not dialed anew; who is FORGOTTEN is left as soon as
+no connection lives. An end is evidence of a node, and so is what comes (_evidence.py). Where a
+socket proves by its node's key whose it is, nobody else is taken at its endpoint.
 """
 
 from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from meshmsg._binding.errors import AddressError, MeshError, UsageError
 from meshmsg._events.log_records import record_of, records
@@ -22,7 +23,7 @@ from meshmsg._socket.endpoints import connect_node
 from meshmsg._socket.peers import all_peers
 from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
-from meshmsg.mesh._evidence import Losses
+from meshmsg.mesh._evidence import Hearing, Losses
 from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
 from meshmsg.mesh._watch import concerns
 
@@ -59,6 +60,8 @@ class Follower:
         *,
         ring: Callable[[], None],
         lost: Callable[[Sequence[bytes]], None],
+        suspects: Callable[[], Collection[bytes]],
+        heard: Callable[[Sequence[bytes]], None],
     ) -> None:
         """Follow; the first `told` connects.
 
@@ -70,17 +73,27 @@ class Follower:
             members: Tells of all nodes.
             ring: Has the thread of the mesh call `told`; called by any thread.
             lost: Told of nodes that a connection of the socket was lost to.
+            suspects: Tells of nodes that are suspect.
+            heard: Told of those of them that something came from over the socket.
         """
         self._service, self._choice = service, choice
         self._socket = weakref.ref(socket)
         self._role, self._kind = socket._role, type(socket).__name__
         self._own, self._members = own, members
-        self._lost = lost
-        self._losses = Losses(socket._outlet, ring)
+        self._lost, self._suspects, self._heard = lost, suspects, heard
+        self._losses, self._hearing = Losses(socket._outlet, ring), Hearing()
         self._nodes: dict[str, bytes] = {}
         """By endpoint: who is there, of those that are taken to be."""
         self._dialed: dict[str, bytes] = {}
         """By endpoint: the key that is to be proved there."""
+        self._owners: dict[str, bytes] = {}
+        """By endpoint that is dialed: the node that offered it last."""
+        self._speak: set[bytes] = set()
+        """Nodes whose own last word says whether they offer it: not those that are forgotten."""
+        self._kept: set[str] = set()
+        """Endpoints that are left as soon as no connection lives."""
+        self._shared: set[str] = set()
+        """Endpoints that several offer, with no key to tell them apart."""
         self._holders: dict[str, Record] = {}
         self._wanted: dict[str, bytes] = {}
         """By endpoint: who is to be there, of the candidates, and the key that it proves."""
@@ -110,12 +123,29 @@ class Follower:
         lost = self._losses.take(socket._outlet, there, self._dialed)
         if lost:
             self._lost(lost)
-        if self._surplus or any(concerns(one, self._service) for one in events):
+        self._hear(socket)
+        ended = not self._kept.isdisjoint(self._losses.ended)
+        if self._surplus or ended or any(concerns(one, self._service) for one in events):
             try:
                 self._look(socket)
             except MeshError:
                 return not socket.closed
         return True
+
+    def _hear(self, socket: SocketBase) -> None:
+        """Tell of suspects that something came from; a key, or nobody else there, says who."""
+        doubted = self._suspects()
+        nodes = {
+            url: node
+            for url, node in (self._nodes.items() if doubted else ())
+            if node in doubted
+            and url not in self._shared
+            and url in self._dialed
+            and self._dialed[url] == self._wanted.get(url)
+        }
+        heard = self._hearing.take(all_peers(socket._handle)[1] if nodes else (), nodes)
+        if heard:
+            self._heard(heard)
 
     def closed(self) -> None:
         """The mesh is over: what is connected stays so."""
@@ -126,7 +156,10 @@ class Follower:
         """Return who may be dialed, and the endpoints that may stay, with their keys, if any."""
         found, stay = dict[str, Candidate](), set[tuple[str, bytes]]()
         self._holders, self._wanted = {}, {}
+        self._speak, self._shared = set(), set()
         for member in self._members():
+            if member.state != State.FORGOTTEN:
+                self._speak.add(member.record.node_id)
             if member.state in _GONE:
                 continue
             for service in member.record.services:
@@ -138,6 +171,8 @@ class Follower:
                 proves = keys and service.key == NODE_KEY
                 key = member.record.sign_key if proves else _ANYBODY
                 stay.update((endpoint, key) for endpoint in service.endpoints)
+                if key == _ANYBODY and url in found:
+                    self._shared.add(url)
                 if member.state != State.UNREACHABLE and self._holds(url, key, member.record):
                     distance = tier(member.record, own.record.host, own.record.zone)
                     node = member.record.node_id
@@ -186,10 +221,11 @@ class Follower:
         candidates, stay = self._candidates(own, _asks_for_keys(socket))
         there = set(socket._connected)  # what the user disconnected is not ours any more
         self._dialed = {url: key for url, key in self._dialed.items() if url in there}
-        for url in [url for url, key in self._dialed.items() if (url, key) not in stay]:
-            self._leave(socket, url)
+        self._owners = {url: node for url, node in self._owners.items() if url in self._dialed}
+        self._kept = self._let_go(socket, stay)
         waits = self._hand_over(socket)
         self._nodes = {one.url: one.node for one in candidates}
+        self._owners.update((url, self._nodes[url]) for url in self._dialed if url in self._nodes)
         wanted = chosen(self._choice, candidates, self._dialed.keys(), own.record.name)
         bound = set(socket.endpoints)
         for url in wanted:
@@ -201,6 +237,20 @@ class Follower:
                 self._leave(socket, url)
             surplus = set()
         self._surplus = bool(surplus) or waits
+
+    def _let_go(self, socket: SocketBase, stay: set[tuple[str, bytes]]) -> set[str]:
+        """Leave endpoints that nobody offers any more; return those that live, and stay so long.
+
+        Those are of nodes that said nothing of the kind: they are only forgotten here.
+        """
+        over = [url for url, key in self._dialed.items() if (url, key) not in stay]
+        kept = {url for url in over if self._owners.get(url) not in self._speak}
+        if kept:
+            kept &= {one.endpoint for one in all_peers(socket._handle)[1]}
+        for url in over:
+            if url not in kept:
+                self._leave(socket, url)
+        return kept
 
     def _hand_over(self, socket: SocketBase) -> bool:
         """Leave endpoints where another node is now; true: some wait, as they are connected."""
@@ -236,10 +286,11 @@ class Follower:
             self._warn("", f": {words}")
             return
         self._errors.pop(url, None)
-        self._dialed[url] = key
+        self._dialed[url], self._owners[url] = key, self._holders[url].node_id
 
     def _leave(self, socket: SocketBase, url: str) -> None:
         self._dialed.pop(url, None)
+        self._owners.pop(url, None)
         self._losses.refused.pop(url, None)
         try:
             socket.disconnect(url)

@@ -279,9 +279,9 @@ class MeshForm:
         """Keep a socket connected to the nodes that offer a service, as long as it is open.
 
         Returns at once; `wait_for_peers` of the socket waits. A node that is UNREACHABLE is not
-        connected to anew, and what is connected to it stays. One that has left or is FORGOTTEN is
-        disconnected, as `disconnect` does it: by the linger of the socket. Endpoints that the
-        user connects to are left alone.
+        connected to anew, and what is connected to it stays. One that has left is disconnected, as
+        `disconnect` does it: by the linger of the socket; one that is FORGOTTEN as soon as no
+        connection to it lives. Endpoints that the user connects to are left alone.
 
         Thread-safe: yes.
 
@@ -328,6 +328,8 @@ class MeshForm:
             self._members,
             ring=driver.ring,
             lost=driver.lost,
+            suspects=lambda: driver.suspects,
+            heard=driver.heard,
         )
         opened._follows = (*opened._follows, Followed(name, follower.why_nobody))
         self._followers = [one for one in self._followers if one.is_open] + [follower]

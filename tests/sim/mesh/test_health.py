@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from meshmsg._mesh.limits import Times
+from meshmsg._mesh.opinion import Opinions
+from meshmsg._mesh.table import Row
 from meshmsg._mesh.told import EventKind, State
 
 from . import scenes
@@ -48,8 +50,17 @@ def test_what_slow_members_say_of_others_is_not_believed() -> None:
     assert slow(40, 4, Times(), 0.08) == 0
 
 
-def test_what_slow_members_say_is_believed_where_nothing_is_done_against_it() -> None:
-    """Plain SWIM: no health of one's own, and suspicions that do not wait for others."""
+def by_words_alone(opinions: Opinions, now: float, row: Row) -> None:
+    """In place of a last look: as plain SWIM ends a suspicion."""
+    if row.suspicion is not None:
+        row.suspicion.looked = row.suspicion.silent = True
+
+
+def test_what_slow_members_say_is_believed_where_nothing_is_done_against_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Plain SWIM: no health of one's own, no last look, and suspicions that do not wait."""
+    monkeypatch.setattr(Opinions, "_look", by_words_alone)
     plain = replace(Times(), health_max=0, suspicion_max=1.0, checkers=0.0, confirmers=1)
     assert slow(40, 4, replace(plain, suspicion=0.15), 0.08) > 0
 

@@ -14,6 +14,8 @@ from .targets import HEAL, JOIN, JOIN_KB, JOIN_ONE, JOIN_RATE
 from .world import World
 
 MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
+SYNC_ROUND_S = 62.0
+"""Seconds after which each node at rest has begun a sync, in a mesh of fifty."""
 
 
 @pytest.mark.parametrize("size", [10, 100])
@@ -89,7 +91,7 @@ def test_the_parts_of_a_split_become_one_again_in_time(size: int, share: float) 
         part = sum(host.group == 0 for host in world.hosts)
         assert {h.core.here.table.here for h in world.hosts if not h.group} == {part - 1}
         assert scenes.heal(world) <= HEAL, f"seed {seed}"
-        world.run(world.now + 30)
+        world.run(world.now + SYNC_ROUND_S)
         assert scenes.complete(world)
         assert len({host.core.here.table.digest for host in world.hosts}) == 1
 

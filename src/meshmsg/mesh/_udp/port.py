@@ -177,7 +177,7 @@ class Port:
         return peer
 
     def forget(self, node: bytes) -> None:
-        """Speak to a node over a connection at first: it is UNREACHABLE."""
+        """Speak to a node over a connection at first: it is UNREACHABLE, or may be gone."""
         self._peers.pop(node, None)
 
     # What came

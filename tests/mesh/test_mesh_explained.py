@@ -1,0 +1,56 @@
+"""`explain`: by whose word a node is what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from meshmsg._mesh.octets import Rumour, statement_raw
+from meshmsg._mesh.told import Member, State
+from meshmsg.mesh import Mesh
+from meshmsg.mesh._explain import ITSELF, Explanation
+from tests.support.mesh_nodes import record
+from tests.support.meshes import WAIT_S, node
+
+
+@pytest.mark.parametrize(
+    ("state", "by", "words"),
+    [
+        (State.UNREACHABLE, "node-2 (1234abcd)", ", as node-2 (1234abcd) said"),
+        (State.SUSPECT, "1234abcd", ", as 1234abcd said"),
+        (State.UNREACHABLE, ITSELF, ", as this node found"),
+        (State.ALIVE, None, ""),
+    ],
+)
+def test_it_is_said_by_whom_a_node_is_taken_for_that(
+    state: State, by: str | None, words: str
+) -> None:
+    """Another node, this one; of what it says of itself nothing."""
+    of = record(1)
+    told_by = of.node_id if by is None else record(2).node_id
+    member = Member(of, state, 1.0, None, None, told_by)
+    told = {of.node_id: "node-1" if by is None else by}
+    explained = Explanation("node-1", (member,), (member,), 3.0, told, {}, (), (), 0)
+    assert explained.lines()[0].endswith(f": {state.name} for 2.0 s{words}")
+
+
+def accused(mesh: Mesh, by: Mesh, of: Mesh) -> None:
+    """Have a node hear another one's word of a third, which it has not heard itself for long."""
+    driver, me = mesh._driver, of._driver.core.here.me  # type: ignore[attr-defined]
+    said = by._driver.core.here.state(  # type: ignore[attr-defined]
+        Rumour.SUSPECT, me.handle, me.record.incarnation
+    )
+    driver.core.here.table.rows[me.handle].heard = None  # type: ignore[attr-defined]
+    driver.core.opinions.hear_statement(  # type: ignore[attr-defined]
+        driver.clock(), Rumour.SUSPECT, statement_raw(said)
+    )
+
+
+def test_a_mesh_explains_whose_word_it_has() -> None:
+    """By the name of who said it first, and the beginning of its id."""
+    with node("a") as a, node("b", a.endpoint) as b, node("c", a.endpoint) as c:
+        a.wait_for(count=3, timeout=WAIT_S)
+        with a._driver.lock:
+            accused(a, c, b)
+            line = a.explain("b").lines()[0]
+        assert line.endswith(f" s, as c ({c.node_id.hex()[:8]}) said")
+        assert ": SUSPECT for " in line
