@@ -152,6 +152,7 @@ def test_sealed_files_are_large_and_take_no_room(tmp_path: Path) -> None:
     with meshmsg.SpoolView(mesh_spool.path_of(task)) as view:
         sizes = [len(bytes(one)) for one in view.reader()]  # type: ignore[arg-type]
     assert sizes[:10] == [mesh_spool.SEALING_BODY] * 5 + [10] * 5
+    assert len(sizes) >= 15  # as many once more, before it was opened from the disk
 
 
 def test_files_that_were_not_sealed_are_an_error(
