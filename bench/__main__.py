@@ -12,6 +12,7 @@ import meshmsg
 from .base.need import BenchError
 from .base.rooms import COMMAND, ONLY_IN_A_CHECKOUT, room_with
 from .commands import (
+    backlogs,
     beside,
     many,
     meshes,
@@ -51,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
         slow,
         rest,
         spools,
+        backlogs,
         sources,
         run,
         *filter(None, of_a_checkout),

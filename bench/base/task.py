@@ -17,8 +17,8 @@ class Task:
     """One end's part."""
 
     kind: str
-    """thr, lat, rate, fanout, connections, survey, credits, unacked, slow, append, replay, opening
-    or source."""
+    """thr, lat, rate, fanout, connections, survey, credits, unacked, slow, append, replay, opening,
+    backlog or source."""
     peer: str
     receives: bool
     """Whether this end binds and receives (or answers); the other connects and sends (or asks)."""
@@ -55,6 +55,8 @@ class Task:
     """Whether it may bind outside loopback."""
     folder: str = ""
     """Where it may keep files, until all ends have closed."""
+    files: int = 0
+    """Sealed segment files that a spool has before, which have next to no message."""
 
     def body(self) -> bytes:
         """The message, the same for the same seed."""

@@ -20,10 +20,11 @@ from ..measure.stats import Distributions, latency_figures, merged
 from ..peers.seam import Peer
 from ..report.output import Output
 from .args import add_common, add_size, add_transport, positive, whole
-from .speed import throughput_case
+from .speed import Throughput, throughput_case
 
 DISK = "disk"
 """Where there is no other end, in the place of a transport."""
+TCP = "tcp"
 APPEND_PEERS = "meshmsg-spool,meshmsg-spool-many"
 SPOOLED_PEERS = "meshmsg-batch,meshmsg-spooled,meshmsg-spooled-os"
 REPLAY_PEERS = "meshmsg-spool,meshmsg-spool-many"
@@ -39,6 +40,10 @@ MIB = 1024 * 1024
 REPLAY_MIB = 256
 OPENING_MIB = 1024
 OPENING_SIZE = 1024
+SEALED_FILES = 1600
+"""Of 64 MiB each: 100 GiB, almost all of it holes."""
+SEALED_MIB = 56
+"""Put behind those, so that the last file is nearly full as its process is killed."""
 
 
 def add_commands(commands: Any) -> None:
@@ -56,11 +61,17 @@ def add_commands(commands: Any) -> None:
     parser.set_defaults(run=spooled)
     parser = commands.add_parser("replay", help="reading a spool that is full")
     parser.add_argument("--mib", type=whole(1), default=REPLAY_MIB, help="of messages")
+    parser.add_argument(
+        "--seconds", type=positive, default=1.0, help="about, of peers that replay nothing"
+    )
     add_size(parser, ",".join(map(str, APPEND_SIZES)), least=1)
     add_common(parser, REPLAY_PEERS)
     parser.set_defaults(run=replay)
     parser = commands.add_parser("opening", help="opening a spool whose process was killed")
     parser.add_argument("--mib", type=whole(1), default=OPENING_MIB, help="of messages")
+    parser.add_argument(
+        "--files", type=whole(0), default=0, help="segment files before, of holes (%(default)s)"
+    )
     add_common(parser, OPENING_PEERS, rounds=3)
     parser.set_defaults(run=opening)
 
@@ -181,38 +192,61 @@ def replay_case(peer: Peer, size: int, mib: int, seed: int) -> Case:
     return beside_sync(Case(peer, "replay", DISK, measure, {"size": size, "count": count}))
 
 
+def unspooled_case(peer: Peer, size: int, seconds: float, seed: int) -> Case:
+    """One that has no spool: as many messages a second as its receiver gets over tcp."""
+    one = Throughput(peer, TCP, Task("thr", peer.name, True, "", size, seed=seed), seconds)
+
+    def measure(warming: bool) -> Figures:
+        found = one(warming)
+        kept = {name: found[name] for name in ("mb_per_s", "cpu_us")}
+        return {"messages_per_s": found["receiver_per_s"], **kept}
+
+    facts = {"size": size, "over": TCP}
+    case = Case(peer, "replay", DISK, measure, facts, extra=one.known, needs="thr", over=TCP)
+    return beside_sync(case)
+
+
+def read_case(peer: Peer, size: int, mib: int, seconds: float, seed: int) -> Case:
+    """Either of both."""
+    if "replay" in peer.kinds or "thr" not in peer.kinds:
+        return replay_case(peer, size, mib, seed)
+    return unspooled_case(peer, size, seconds, seed)
+
+
 def replay(chosen: argparse.Namespace) -> int:
     """The command replay."""
+    mib, seconds, seed = chosen.mib, chosen.seconds, chosen.seed
     return _measured(
         chosen,
         [
-            [replay_case(peer, size, chosen.mib, chosen.seed) for peer in chosen.peer]
+            [read_case(peer, size, mib, seconds, seed) for peer in chosen.peer]
             for size in chosen.size
         ],
     )
 
 
-def opening_load(mib: int) -> str:
+def opening_load(mib: int, files: int = 0) -> str:
     """The name of one case."""
-    return f"{mib:,} MiB"
+    return f"{files:,} sealed files" if files else f"{mib:,} MiB"
 
 
-def opening_case(peer: Peer, mib: int, seed: int) -> Case:
+def opening_case(peer: Peer, mib: int, seed: int, files: int = 0) -> Case:
     """One peer's case."""
     count = mib * MIB // OPENING_SIZE
-    task = Task("opening", peer.name, False, "", OPENING_SIZE, count, seed=seed)
+    task = Task("opening", peer.name, False, "", OPENING_SIZE, count, seed=seed, files=files)
 
     def measure(_: bool) -> Figures:
         (said,) = gather(peer, DISK, [task]).said
         return {"open_ms": said["open_ns"] / 1e6, "cold_ms": said["cold_ns"] / 1e6}
 
-    facts = {"load": opening_load(mib), "size": OPENING_SIZE, "count": count}
+    facts = {"load": opening_load(mib, files), "size": OPENING_SIZE, "count": count}
     return beside_sync(Case(peer, "opening", DISK, measure, facts))
 
 
 def opening(chosen: argparse.Namespace) -> int:
     """The command opening."""
-    return _measured(chosen, [[opening_case(p, chosen.mib, chosen.seed) for p in chosen.peer]])
+    mib, seed, files = chosen.mib, chosen.seed, chosen.files
+    return _measured(chosen, [[opening_case(peer, mib, seed, files) for peer in chosen.peer]])
 
 
 def _measured(chosen: argparse.Namespace, groups: Sequence[Sequence[Case]]) -> int:

@@ -140,6 +140,7 @@ LEADS: dict[str, Lead] = {
     "append": lead_one,
     "replay": lead_one,
     "opening": lead_one,
+    "backlog": lead_pair,
 }
 """By kind of measurement."""
 

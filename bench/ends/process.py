@@ -22,6 +22,7 @@ from ..base.memory import memory
 from ..base.need import BenchError
 from ..base.task import Task
 from ..peers.roster import peer_named
+from .backlogs import pile_unmet, take_late
 from .lead import LEADS, Around, ThreadEnd
 from .many import accept_many, connect_many, publish, subscribe
 from .paced import recv_rate, send_rate
@@ -50,6 +51,8 @@ WORKS: dict[tuple[str, bool], Work] = {  # (kind, whether it receives)
     ("append", False): append_all,
     ("replay", False): replay_all,
     ("opening", False): open_again,
+    ("backlog", False): pile_unmet,
+    ("backlog", True): take_late,
 }
 
 

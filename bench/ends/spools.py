@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from ..base.memory import memory
 from ..base.need import BenchError
 from ..base.task import Task
 from ..peers.seam import End, Peer
@@ -30,6 +31,7 @@ def append_all(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
 
 def replay_all(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
     """Read all that is there."""
+    before = memory("VmRSS")
     end = peer.replayer(task)
     parent.endpoint("")
     parent.ready(waits=True)
@@ -38,20 +40,23 @@ def replay_all(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
     found = passed(task, start, time.monotonic_ns())
     if came != task.count:
         raise BenchError(f"{came:,} of {task.count:,} messages were read")
-    return end, found
+    return end, {**found, "before_kib": before}
 
 
 def open_again(peer: Peer, task: Task, parent: Parent) -> tuple[End, Fact]:
     """Open it twice, each time after its process was killed.
 
     The first time the system still has the files in memory, as after the end of a process; the
-    second time they are read from the disk, as after a start of the machine.
+    second time they are read from the disk, as after a start of the machine. Behind sealed files
+    as much is put each time, so that the last file is as large.
     """
     end = peer.opener(task)
     parent.endpoint("")
+    if task.files:
+        end.seal(task.files)
     end.leave(task.count)
     parent.ready(waits=True)
     open_ns = end.open_ns()
-    end.leave(AFTER)
+    end.leave(task.count if task.files else AFTER)
     end.forget()
     return end, {"count": task.count, "open_ns": open_ns, "cold_ns": end.open_ns()}

@@ -206,11 +206,11 @@ def measure(peer: Peer, transport: str, task: Task, limit: float | None = None) 
     return Measured(sent, whole_way(sent, received), sender_use, receiver_use, broker_use)
 
 
-def gather(peer: Peer, transport: str, tasks: Sequence[Task]) -> Gathered:
+def gather(peer: Peer, transport: str, tasks: Sequence[Task], limit: float = LIMIT) -> Gathered:
     """Run one measurement of one end and the many around it; the first task is of the one that
     binds."""
     if transport == "inproc" and not peer.in_python:
         raise BenchError("is a program for each end: these are not measured over inproc")
-    with url_for(peer, transport) as url, scratch() as folder, processes() as start:
+    with url_for(peer, transport) as url, scratch() as folder, processes(limit) as start:
         told = [replace(task, url=url, folder=folder) for task in tasks]
         return lead(start, peer, transport, told, Around())

@@ -38,6 +38,8 @@ class Case:
     """Rounds in which the machine's host took processors away, and that count all the same."""
     needs: str = ""
     """The kind of measurement a peer must have; that of the case, if not said."""
+    over: str = ""
+    """Likewise the transport."""
     extra: Callable[[], Row] = dict
     """What is known only afterwards, of all rounds together: a distribution."""
     forget: Callable[[], None] = lambda: None
@@ -80,7 +82,8 @@ def run(
     """Measure all cases against each other; a row each."""
     patience = patience or Patience()
     for case in cases:
-        case.failed = case.peer.why_not(case.needs or case.kind, case.transport)
+        needs = case.needs or case.kind
+        case.failed = case.peer.why_not(needs, case.over or case.transport)
     for number, case in order(cases, rounds):
         if case.failed is not None:
             continue

@@ -22,8 +22,14 @@ from ..base.task import Task
 from .mesh import Mesh
 from .seam import Appender, Opener, Replayer
 
-KILLED_SECONDS = 100
-"""What filling a spool may take."""
+FILL_SECONDS = 100
+"""What filling a spool may take, besides what its messages need."""
+FILLED_PER_S = 100_000
+"""Messages a second that it takes at least: what is slower is given up."""
+SEALED_BYTES = 64 * 1024 * 1024
+"""Of a segment file that is full, if nothing else is said."""
+SEALING_BYTES, SEALING_BODY = 64 * 1024, 40 * 1024
+"""Of a segment file that has room for one message of that size only."""
 FULL_BYTES = 256 * 1024 * 1024
 """Of a spool at its limit: as much as `raw-fdatasync-4m` goes round in."""
 FILLING_BYTES = 64 * 1024
@@ -78,14 +84,24 @@ class FullAppender(ManyAppender):
             self._spool.append_many(repeat(filling, FULL_BYTES // FILLING_BYTES))
 
 
+def run_filler(module: str, count: int, *told: object) -> subprocess.CompletedProcess[str]:
+    """Have a process put so many messages, with what it is to be told."""
+    command = [sys.executable, "-m", f"{BENCH}.ends.{module}", *map(str, told)]
+    seconds = FILL_SECONDS + count / FILLED_PER_S
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"the spool was not full after {seconds:g} s") from None
+
+
 class SpoolReplayer(Replayer):
-    """A spool that is full."""
+    """A spool that is full; who reads it has put nothing."""
 
     def __init__(self, task: Task) -> None:
         path = path_of(task)
-        with meshmsg.Spool(path, durability="os") as spool:
-            spool.append_many(repeat(task.body(), task.count))
-            spool.flush()  # else it would be written while it is read
+        done = run_filler("filled", task.count, path, task.size, task.count, task.seed)
+        if done.returncode:
+            raise BenchError(f"who was to fill the spool failed: {done.stderr.strip()[-300:]}")
         self._spool = meshmsg.Spool(path)
 
     @abstractmethod
@@ -127,14 +143,19 @@ class SpoolOpener(Opener):
     def __init__(self, task: Task) -> None:
         self._path, self._size = path_of(task), task.size
 
+    def seal(self, files: int) -> None:
+        """Put a message into each, and make all but the last one longer, by zeros."""
+        with meshmsg.Spool(self._path, durability="os", segment_bytes=SEALING_BYTES) as spool:
+            spool.append_many(repeat(bytes(SEALING_BODY), files + 1))
+        *sealed, _ = sorted(Path(self._path).glob("*.seg"))
+        if len(sealed) != files:
+            raise BenchError(f"{len(sealed):,} of {files:,} segment files were sealed")
+        for path in sealed:
+            os.truncate(path, SEALED_BYTES)
+
     def leave(self, count: int) -> None:
         """Have one fill it that is killed."""
-        told = (self._path, str(self._size), str(count))
-        command = [sys.executable, "-m", f"{BENCH}.ends.killed", *told]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=KILLED_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise BenchError(f"the spool was not full after {KILLED_SECONDS} s") from None
+        done = run_filler("killed", count, self._path, self._size, count)
         if done.returncode != -signal.SIGKILL:
             raise BenchError(f"who was to fill the spool failed: {done.stderr.strip()[-300:]}")
 

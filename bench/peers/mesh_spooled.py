@@ -36,11 +36,27 @@ class SpooledSender(MeshSender):
         self._spool.close()
 
 
+class SpooledKeeper(SpooledSender):
+    """One that binds, so that who receives may come later."""
+
+    def __init__(self, task: Task, durability: Literal["os", "disk"]) -> None:
+        self._spool = meshmsg.Spool(path_of(task), durability=durability, until_acked_by=[SENT])
+        self._socket: meshmsg.Push = meshmsg.Push(bind=task.url, spool=self._spool)
+        self.endpoint = self._socket.endpoint
+
+
+class Latecomer(BatchReceiver):
+    """A Pull that connects, and is asked for batches."""
+
+    def __init__(self, task: Task) -> None:
+        self._socket: meshmsg.Pull = meshmsg.Pull(connect=task.url, prefetch=PREFETCH)
+
+
 class MeshSpooled(MeshBatch):
     """By batch, each on the disk of the sender."""
 
     name = "meshmsg-spooled"
-    kinds: tuple[str, ...] = ("thr",)
+    kinds: tuple[str, ...] = ("thr", "backlog")
     transports: tuple[str, ...] = ("tcp", "ipc")
     durability: Literal["os", "disk"] = "disk"
 
@@ -55,6 +71,14 @@ class MeshSpooled(MeshBatch):
     def receiver(self, task: Task) -> Receiver:
         """A Pull."""
         return BatchReceiver(task, prefetch=PREFETCH)
+
+    def keeper(self, task: Task) -> Sender:
+        """A Push."""
+        return SpooledKeeper(task, self.durability)
+
+    def latecomer(self, task: Task) -> Receiver:
+        """A Pull."""
+        return Latecomer(task)
 
 
 class MeshSpooledOs(MeshSpooled):

@@ -157,6 +157,11 @@ class Opener(End):
     """Opens what was not closed."""
 
     @abstractmethod
+    def seal(self, files: int) -> None:
+        """Have so many sealed segment files, each with a message and as large as one that is full,
+        but without its room on the disk."""
+
+    @abstractmethod
     def leave(self, count: int) -> None:
         """Have a process keep so many messages, and be killed while it puts more."""
 
@@ -268,6 +273,14 @@ class Peer:
     def worker(self, task: Task) -> Worker:
         """Open an end that has as many messages as the task's prefetch at a time."""
         raise BenchError(f"{self.name} has no workers here")
+
+    def keeper(self, task: Task) -> Sender:
+        """Open an end that keeps what it sends until somebody comes; it binds."""
+        raise BenchError(f"{self.name} keeps nothing for who comes late")
+
+    def latecomer(self, task: Task) -> Receiver:
+        """Open an end that receives what was kept until it came; it connects."""
+        raise BenchError(f"{self.name} keeps nothing for who comes late")
 
     def appender(self, task: Task) -> Appender:
         """Open the end that keeps messages in the task's folder."""

@@ -52,6 +52,7 @@ TITLES = {
     "items": "Work items of Spark's tasks",
     "trigger": "Streams of few messages into Spark",
     "opening": "Opening after a kill",
+    "backlog": "A long backlog beside a short one",
     "cpu": "CPU time",
 }
 

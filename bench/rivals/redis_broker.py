@@ -1,4 +1,4 @@
-"""Redis as a queue: a list that is pushed to, by the hundred, and popped from."""
+"""Redis as a queue: a list that is pushed to, by the thousand, and popped from."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..base.tools import first_words
 from ..peers.seam import Answerer, Asker, End, Receiver, Sender
 from .brokers import Broker
 
-AT_ONCE = 100
-"""Messages of a pipeline."""
+PUSHED = 1000
+"""Messages of a pipeline: by the hundred they took a third more of the client's CPU."""
 POPPED = 1000
 """Messages taken at once."""
 
@@ -47,13 +47,13 @@ class RedisSender(RedisEnd, Sender):
         self._client.rpush(self._there, body)
 
     def send_count(self, body: bytes, count: int) -> None:
-        """Push so many, by the hundred."""
+        """Push so many, by the thousand."""
         while count:
             pipe = self._client.pipeline(transaction=False)
-            for _ in range(min(count, AT_ONCE)):
+            for _ in range(min(count, PUSHED)):
                 pipe.rpush(self._there, body)
             pipe.execute()
-            count -= min(count, AT_ONCE)
+            count -= min(count, PUSHED)
 
 
 class RedisReceiver(RedisEnd, Receiver):

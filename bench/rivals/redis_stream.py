@@ -11,11 +11,13 @@ from typing import Any
 from ..base.need import BenchError, is_there
 from ..base.task import PATIENCE, Task
 from ..peers.seam import Receiver, Sender
-from .redis_broker import AT_ONCE, POPPED, Redis, RedisEnd
+from .redis_broker import POPPED, Redis, RedisEnd
 
 FIELD = b"b"
 """The name of what an entry holds."""
 GROUP, CONSUMER = "bench", "one"
+AT_ONCE = 100
+"""Entries of a pipeline."""
 READ_EACH = 100
 """Entries read at once, where each is acknowledged by itself."""
 

@@ -15,19 +15,23 @@ from typing import Any
 
 from ..base.need import BenchError
 from ..commands.args import add_output, positive, some_words, whole
+from ..commands.backlogs import COUNT as BACKLOG
+from ..commands.backlogs import SIZE as BACKLOG_SIZE
+from ..commands.backlogs import TIMES, backlog_case
 from ..commands.many import connections_case, fanout_case, fanout_load
 from ..commands.rate import LOADS, rate_cases
 from ..commands.slow import OTHERS, RATE, SIZE, slow_case, slow_load
 from ..commands.sources import COUNT, TRIGGER_ROWS, source_case, trigger_case
 from ..commands.speed import throughput_case, trips_case
 from ..commands.spools import (
-    APPEND_SIZES,
     OPENING_MIB,
     REPLAY_MIB,
+    SEALED_FILES,
+    SEALED_MIB,
     append_case,
     opening_case,
     opening_load,
-    replay_case,
+    read_case,
     spooled_case,
 )
 from ..commands.surveys import SURVEYS, survey_case, survey_load
@@ -48,11 +52,16 @@ from ..report.output import Output, written
 from ..report.table import aligned
 from .baseline import StoredLine, add_baseline
 from .markdown import markdown
+from .spooling import spools
 from .target import Target, least
 
 SUBSCRIBERS = (1, 10, 100)
 CONNECTIONS = (1000, 10_000)
 RESPONDENTS = 100
+SEALED = SEALED_MIB, SEALED_FILES
+"""Of a spool of the 100 GB class: MiB of messages, and sealed files before them."""
+BACKLOG_ROUNDS = 3
+"""Of a long backlog, at most: one takes minutes."""
 TENFOLD = "ten times as many"
 """The load of P17 in which what Spark takes for a job is little."""
 SLOW_SOURCES = ("socket-spark", "kafka-spark")
@@ -90,8 +99,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("meshmsg-spool", "meshmsg-spool-many", "meshmsg-spool-full"),
         *("raw-fdatasync", "raw-fdatasync-4m", "raw-fdatasync-new"),
     ),
-    "replay disk": ("meshmsg-spool", "meshmsg-spool-many"),
+    "replay disk": ("meshmsg-spool", "meshmsg-spool-many", "meshmsg-batch"),
     "opening disk": ("meshmsg-spool",),
+    "backlog tcp": ("meshmsg-spooled",),
+    "backlog disk": ("meshmsg-spool", "meshmsg-spool-many"),
     "source spark": (
         *("meshmsg-spark", "pyzmq-spark", "pyzmq-spark-batch", "parquet-spark", "arrow-spark"),
         *("socket-spark", "kafka-spark", "meshmsg-spark-stream", "parquet-spark-stream"),
@@ -106,7 +117,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("rabbitmq-confirmed-batch", "redis-stream", "redis-stream-batch"),
     ),
     "spooled tcp": (
-        *("meshmsg-batch", "meshmsg-spooled", "meshmsg-spooled-os"),
+        *("meshmsg-batch", "meshmsg-spooled", "meshmsg-spooled-os", "redis", "nats"),
         *("redis-stream-always", "redis-stream-everysec", "rabbitmq-durable"),
         *("nats-jetstream-always", "nats-jetstream", "kafka-flushed", "kafka-acked"),
     ),
@@ -189,34 +200,6 @@ def beside_broker(own: str, rival: str) -> list[Target]:
     """Message by message, and by batch."""
     both = ((f"{own}{way}", f"{rival}{way}") for way in ("", "-batch"))
     return [one for pair in both for one in least("P15", "acked tcp", *pair, {1024: 10.0})]
-
-
-def spools() -> list[Target]:
-    """P16: beside the disk alone, and brokers that sync before they answer; reading and opening."""
-    one, many, load = "meshmsg-spool", "meshmsg-spool-many", opening_load(OPENING_MIB)
-    rivals = ("redis-stream-always", "rabbitmq-durable", "nats-jetstream-always", "kafka-flushed")
-    lone = [
-        Target("P16", "append disk", "p50_us", one, "raw-fdatasync", 1.3, low=True, at=size)
-        for size in APPEND_SIZES
-    ]
-    objects = [
-        Target("P16", "replay disk", "messages_per_s", one, "", 300_000, at=size)
-        for size in APPEND_SIZES
-    ]
-    return [
-        *lone,
-        Target("P16", "append disk", "messages_per_s", many, "", 200_000, at=200),
-        *(
-            Target("P16", "append disk", "mb_per_s", peer, f"raw-fdatasync-{room}", 0.6, at=1024)
-            for peer, room in ((many, "new"), ("meshmsg-spool-full", "4m"))
-        ),
-        *(t for r in rivals for t in least("P16", "spooled tcp", "meshmsg-spooled", r, {1024: 2})),
-        *least("P16", "spooled tcp", "meshmsg-spooled-os", "meshmsg-batch", {1024: 0.6}),
-        Target("P16", "replay disk", "mb_per_s", many, "", 1000, at=1024),
-        Target("P16", "replay disk", "messages_per_s", many, "", 1_000_000, at=200),
-        *objects,
-        Target("P16", "opening disk", "open_ms", one, "", 200, low=True, at=load),
-    ]
 
 
 def sparked() -> list[Target]:
@@ -318,6 +301,8 @@ class Extent:
     connections: tuple[int, ...] = CONNECTIONS
     patience: float = 1200.0
     replay_mib: int = REPLAY_MIB
+    behind: int = BACKLOG
+    """Messages of a short backlog."""
     sourced: int = COUNT
     """Messages that Spark reads."""
     triggered: int = TRIGGER_ROWS
@@ -326,7 +311,7 @@ class Extent:
 
 WHOLE = Extent()
 """What docs/performance.md is made from."""
-SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64, 200_000, 1000)
+SHORT = Extent(3, 0.3, 3, 3, 3.0, 1000, 200, CONNECTIONS[:1], 300.0, 64, 20_000, 200_000, 1000)
 """Some ten minutes: enough to see what has become slower. Three rounds, so one cannot decide."""
 
 
@@ -414,9 +399,14 @@ def cases_at(
     if kind == "spooled":
         return [spooled_case(peer, transport, size, chosen) for peer in peers]
     if kind == "replay":
-        return [replay_case(peer, size, chosen.replay_mib, chosen.seed) for peer in peers]
+        told = (size, chosen.replay_mib, chosen.seconds, chosen.seed)
+        return [read_case(peer, *told) for peer in peers]
     if kind == "opening":
-        return [opening_case(peer, OPENING_MIB, chosen.seed) for peer in peers]
+        mib, files = (OPENING_MIB, 0) if at == opening_load(OPENING_MIB) else SEALED
+        return [opening_case(peer, mib, chosen.seed, files) for peer in peers]
+    if kind == "backlog":
+        long = (chosen.behind, TIMES, BACKLOG_SIZE, chosen.seed)
+        return [backlog_case(peer, *long) for peer in peers]
     if kind == "source" and at == TENFOLD:
         there = [p for p in peers if p.name not in SLOW_SOURCES]
         return [source_case(p, 1024, 10 * chosen.sourced, chosen.seed, TENFOLD) for p in there]
@@ -481,6 +471,7 @@ def targets(chosen: argparse.Namespace) -> int:
 
     def rounds_of(cases: Sequence[Case]) -> int:
         own = {"rate": chosen.rate_rounds, "survey": chosen.survey_rounds}
+        own["backlog"] = min(chosen.rounds, BACKLOG_ROUNDS)
         return int(own.get(cases[0].kind, chosen.rounds))
 
     output.patience = patience = Patience(chosen.patience)

@@ -17,6 +17,7 @@ from meshmsg.bench.rivals import (
     nats_jetstream,
     rabbit_acked,
     rabbit_durable,
+    redis_broker,
     redis_durable,
     redis_stream,
 )
@@ -107,6 +108,25 @@ def test_redis_is_asked_by_so_many(name: str, redis: FakeRedis) -> None:
     sender.close()
     receiver.close()
     assert not redis.streams
+
+
+def test_a_list_is_pushed_to_and_popped_from_by_so_many(
+    redis: FakeRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipeline of ten; one is waited for, and as many as are there come with it."""
+    monkeypatch.setattr(redis_broker, "PUSHED", 10)
+    monkeypatch.setattr(redis_broker, "POPPED", 10)
+    receiver = PEERS["redis"].receiver(task("redis"))
+    sender = PEERS["redis"].sender(task("redis", receives=False))
+    sender.send_count(b"two", 23)
+    assert redis.executed == 3
+    receiver.recv_count(23)
+    assert redis.popped == [1, 10, 1, 10, 1]
+    assert redis.lists == {"/bench7:there": []}
+    with pytest.raises(BenchError, match="nothing came from redis"):
+        receiver.recv()
+    sender.close()
+    receiver.close()
 
 
 def test_redis_in_memory_and_in_files_are_servers_of_their_own() -> None:

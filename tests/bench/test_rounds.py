@@ -68,6 +68,15 @@ def test_what_a_peer_has_not_is_a_row_that_says_so(kind: str, transport: str) ->
     assert run([case], 1)[0]["missing"] == f"has no {kind if kind != 'thr' else transport}"
 
 
+def test_a_case_may_need_other_things_of_a_peer_than_its_row_says() -> None:
+    """A kind, and a transport."""
+    for needs, over, reason in (("thr", "tcp", None), ("thr", "disk", "has no disk")):
+        (case,) = cases([], "a")
+        case.kind, case.transport, case.needs, case.over = "replay", "disk", needs, over
+        (row,) = run([case], 1)
+        assert (row["missing"], row["kind"], row["transport"]) == (reason, "replay", "disk")
+
+
 def test_a_peer_that_fails_in_a_later_round_has_no_figures_and_stops_nobody() -> None:
     """The others go on."""
     log: list[tuple[str, bool]] = []
@@ -114,7 +123,7 @@ def test_peers_have_the_names_they_are_found_by() -> None:
         assert peer.name == name
         kinds = {"thr", "lat", "rate", "fanout", "connections", "survey", "credits", "unacked"}
         kinds |= {"append", "opening", "replay", "source", "sink", "items", "trigger", "mesh"}
-        kinds |= {"slow"}
+        kinds |= {"slow", "backlog"}
         assert set(peer.kinds) <= kinds
         assert set(peer.transports) <= {"tcp", "ipc", "inproc", "disk", "spark"}
     with pytest.raises(BenchError, match="no peer 'nobody'; there are meshmsg,"):

@@ -32,6 +32,8 @@ ALONE = (
     "raw-fdatasync,raw-fdatasync-4m,raw-fdatasync-new"
 )
 SPOOLED = "meshmsg-spooled,meshmsg-spooled-os"
+BLOCK = 512
+"""Octets of a block, as stat(2) counts them."""
 
 
 class Line:
@@ -114,12 +116,53 @@ def test_a_full_spool_is_read_to_its_end() -> None:
     assert all(row["figures"]["mb_per_s"]["min"] > 0 for row in found)
 
 
+def test_what_is_read_stands_beside_what_comes_by_the_wire() -> None:
+    """Of a peer without a spool it is the rate of its receiver, over tcp, at that size."""
+    arguments = ("--size", "64", "--mib", "1", "--seconds", "0.01")
+    found = measured("replay", *arguments, "--peer", "meshmsg-spool-many,meshmsg-batch")
+    assert [(row["kind"], row["transport"], row.get("over")) for row in found] == [
+        ("replay", "disk", None),
+        ("replay", "disk", "tcp"),
+    ]
+    assert all(row["figures"]["messages_per_s"]["min"] > 0 for row in found)
+    rates = found[1]["figures"]
+    assert rates["mb_per_s"]["min"] == pytest.approx(rates["messages_per_s"]["min"] * 64 / 1e6)
+
+
 def test_a_spool_is_opened_after_a_kill_with_and_without_memory() -> None:
-    """Both are told."""
-    (row,) = measured("opening", "--mib", "1")
-    assert (row["load"], row["count"]) == (opening_load(1), 1024)
-    assert row["figures"]["open_ms"]["min"] > 0
-    assert row["figures"]["cold_ms"]["min"] > 0
+    """Both are told; also of one that has sealed files before."""
+    found = measured("opening", "--mib", "1") + measured("opening", "--mib", "1", "--files", "3")
+    assert [row["load"] for row in found] == [opening_load(1), "3 sealed files"]
+    for row in found:
+        assert row["count"] == 1024
+        assert row["figures"]["open_ms"]["min"] > 0
+        assert row["figures"]["cold_ms"]["min"] > 0
+
+
+def test_sealed_files_are_large_and_take_no_room(tmp_path: Path) -> None:
+    """Each has a message, all can be read, and what is put then is behind them."""
+    task = Task("opening", "meshmsg-spool", False, "", 10, 5, folder=str(tmp_path), files=4)
+    end, said = open_again(PEERS["meshmsg-spool"], task, Line())
+    end.close()
+    assert said["count"] == 5
+    sealed = sorted(Path(mesh_spool.path_of(task)).glob("*.seg"))[:4]
+    about = [path.stat() for path in sealed]
+    assert [one.st_size for one in about] == [mesh_spool.SEALED_BYTES] * 4
+    assert all(one.st_blocks * BLOCK < mesh_spool.SEALING_BYTES * 2 for one in about)
+    with meshmsg.SpoolView(mesh_spool.path_of(task)) as view:
+        sizes = [len(bytes(one)) for one in view.reader()]  # type: ignore[arg-type]
+    assert sizes[:10] == [mesh_spool.SEALING_BODY] * 5 + [10] * 5
+    assert len(sizes) >= 15  # as many once more, before it was opened from the disk
+
+
+def test_files_that_were_not_sealed_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file had room for more than one message, so there are fewer."""
+    monkeypatch.setattr(mesh_spool, "SEALING_BODY", 10)
+    task = Task("opening", "meshmsg-spool", False, "", 10, 5, folder=str(tmp_path))
+    with pytest.raises(BenchError, match="0 of 3 segment files were sealed"):
+        SpoolOpener(task).seal(3)
 
 
 def test_what_a_killed_process_put_is_there(tmp_path: Path) -> None:
@@ -152,7 +195,7 @@ def test_who_takes_too_long_to_fill_a_spool_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a sentence."""
-    monkeypatch.setattr(mesh_spool, "KILLED_SECONDS", 1e-6)
+    monkeypatch.setattr(mesh_spool, "FILL_SECONDS", 1e-6)
     task = Task("opening", "meshmsg-spool", False, "", 10, 5, folder=str(tmp_path))
     with pytest.raises(BenchError, match="was not full after"):
         SpoolOpener(task).leave(5)

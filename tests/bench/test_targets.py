@@ -13,12 +13,14 @@ import pytest
 from meshmsg.bench.__main__ import parser
 from meshmsg.bench.base.facts import facts
 from meshmsg.bench.commands.rate import LOADS
+from meshmsg.bench.peers import mesh_spool
 from meshmsg.bench.peers.roster import PEERS
 from meshmsg.bench.report import output
 from meshmsg.bench.targets import baseline
 from meshmsg.bench.targets.markdown import markdown
 from meshmsg.bench.targets.targets import (
     GROUPS,
+    SEALED,
     SHORT,
     TARGETS,
     WHOLE,
@@ -281,6 +283,37 @@ def test_fixed_rates_have_rounds_of_their_own(monkeypatch: Any, tmp_path: Path) 
     assert chosen.run(chosen) == 0
     assert seen == [("thr", 5)] * 2 + [("survey", 15)] + [("rate", 10)] * len(LOADS)
     assert len(loops) == baseline.LOOPS * (len(seen) + 1)
+
+
+def test_a_long_backlog_has_few_rounds(monkeypatch: Any, tmp_path: Path) -> None:
+    """It takes minutes; with fewer rounds for all it has as few."""
+    seen: list[tuple[str, int]] = []
+
+    def measured(cases: Any, rounds: int, *_: Any) -> list[Any]:
+        seen.append((cases[0].kind, rounds))
+        return []
+
+    monkeypatch.setattr(output, "run", measured)
+    monkeypatch.setattr(output, "table", lambda *_: [])
+    monkeypatch.setattr(baseline, "calibration_loop", lambda: 1.0)
+    told = ["targets", "--only", "P16", "--baseline", str(tmp_path / "none")]
+    for more, rounds in ((["--rounds", "7"], 3), (["--rounds", "2"], 2)):
+        chosen = parser().parse_args([*told, *more])
+        assert chosen.run(chosen) == 0
+        assert [many for kind, many in seen if kind == "backlog"] == [rounds] * 2
+        assert {many for kind, many in seen if kind == "replay"} == {int(more[1])}
+        seen.clear()
+
+
+def test_a_spool_of_the_100_gb_class_has_as_many_octets_as_its_name_says() -> None:
+    """And the row is of those files, in the short set, too."""
+    assert SEALED[1] * mesh_spool.SEALED_BYTES == 100 * 1024**3
+    for short in (True, False):
+        chosen = argparse.Namespace(seed=1, processes=None, short=short)
+        fill(chosen)
+        own = [target for target in TARGETS if target.group == "opening disk"]
+        cases = [case for some in cases_of("opening disk", own, chosen) for case in some]
+        assert [case.facts["load"] for case in cases] == ["1,024 MiB", "1,600 sealed files"]
 
 
 def test_a_promise_nobody_made_is_an_error() -> None:

@@ -113,11 +113,13 @@ class FakeConnection:
 
 
 class FakeRedis:
-    """redis: a client with streams of one group; a pipeline of itself."""
+    """redis: a client with lists, and streams of one group; a pipeline of itself."""
 
     def __init__(self) -> None:
         self.streams: defaultdict[str, list[tuple[int, dict[bytes, bytes]]]] = defaultdict(list)
         self.groups: dict[str, int] = {}
+        self.lists: defaultdict[str, list[bytes]] = defaultdict(list)
+        self.popped: list[int] = []
         self.acked: list[tuple[int, ...]] = []
         self.executed = 0
         self.closed = 0
@@ -135,6 +137,22 @@ class FakeRedis:
     def execute(self) -> None:
         """Send them."""
         self.executed += 1
+
+    def rpush(self, key: str, body: bytes) -> None:
+        """Push one."""
+        self.lists[key].append(body)
+
+    def blpop(self, key: str, *, timeout: float) -> tuple[str, bytes] | None:
+        """The first."""
+        assert timeout > 0
+        return (key, self.lpop(key, 1)[0]) if self.lists[key] else None
+
+    def lpop(self, key: str, count: int) -> list[bytes]:
+        """The first ones."""
+        found = self.lists[key][:count]
+        del self.lists[key][:count]
+        self.popped.append(len(found))
+        return found
 
     def xgroup_create(self, key: str, group: str, begin: str, *, mkstream: bool) -> None:
         """A group that has read nothing yet."""
