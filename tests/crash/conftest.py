@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.forks import Forks
 
-PROGRAMS = ("keeper", "marker", "producer", "booker")
+PROGRAMS = ("keeper", "marker", "producer", "booker", "compactor", "publisher", "worker")
 
 
 @pytest.fixture(scope="session")

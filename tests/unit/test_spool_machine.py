@@ -162,6 +162,12 @@ class Spools(SpoolLives):
 
     # ---- cursors
 
+    def one_that_is_open(self, name: str) -> str:
+        """That cursor, or the other one; if there is none, it is opened."""
+        if not self.cursors:
+            self.open_cursor(name, "earliest")
+        return name if name in self.cursors else next(iter(self.cursors))
+
     @rule(name=names, start=st.sampled_from(["earliest", "latest"]) | numbers)
     def open_cursor(self, name: str, start: str | int) -> None:
         """Open or make one."""
@@ -194,8 +200,7 @@ class Spools(SpoolLives):
     @rule(name=names, number=numbers, how=st.sampled_from(["one", "up to", "range"]))
     def done(self, name: str, number: int, how: str) -> None:
         """Say that some are done; what cannot be read yet is not."""
-        if name not in self.cursors:
-            return
+        name = self.one_that_is_open(name)
         cursor, number = self.cursors[name], 1 + number % (self.model.last + 2)
         did = {
             "one": {number},
@@ -219,8 +224,7 @@ class Spools(SpoolLives):
     @rule(name=names, number=numbers)
     def seek_cursor(self, name: str, number: int) -> None:
         """Go back or forth: it is saved."""
-        if name not in self.cursors:
-            return
+        name = self.one_that_is_open(name)
         number = 1 + number % (self.model.last + 3)
         try:
             self.cursors[name].seek(number)
@@ -239,8 +243,7 @@ class Spools(SpoolLives):
     @rule(name=names, close=st.booleans())
     def save(self, name: str, close: bool) -> None:
         """Have it on the disk."""
-        if name not in self.cursors:
-            return
+        name = self.one_that_is_open(name)
         if close:
             self.close_cursor(name)
         else:
