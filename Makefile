@@ -15,7 +15,7 @@ TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
-.PHONY: demo test check build asan tsan fuzz sim crash mutants bench bench-all wheels build-c install-c clean
+.PHONY: demo test check build asan tsan fuzz sim crash crash-kills crash-calls crash-harm crash-spark mutants bench bench-all wheels build-c install-c clean
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
@@ -45,10 +45,31 @@ fuzz: $(BUILD)/dev.stamp
 sim: $(BUILD)/dev.stamp
 	MESHMSG_SIM_SEEDS=$${SEEDS:-2000} $(PY) -m pytest -q -n $(JOBS) tests/sim
 
-# Workers that are killed and stopped, many rounds of each; then a query of Spark through 60 rounds of kills.
-crash: $(BUILD)/dev.stamp
-	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-200} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -n $(JOBS) tests/crash
-	MESHMSG_SPARK_ROUNDS=$${SPARK_ROUNDS:-60} MESHMSG_CLUSTER_ROUNDS=$${CLUSTER_ROUNDS:-10} MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q -s tests/spark/test_kill.py tests/spark/test_cluster.py tests/spark/test_campaign.py
+# Programs that are killed, disks that fail and files that are harmed; how long each part takes is in docs/faults.md.
+# make crash PARTS="calls harm": those alone. ROUNDS, KILL_ROUNDS, SPARK_ROUNDS, CLUSTER_ROUNDS: how often.
+PARTS ?= kills calls harm spark
+CRASH := MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q
+
+crash: $(PARTS:%=crash-%)
+
+# Producers, workers, publishers and members are killed and stopped: 1,000 rounds of each test.
+crash-kills: $(BUILD)/dev.stamp
+	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-1000} $(CRASH) -n $(JOBS) tests/crash
+
+# Each call of the system that a spool makes fails once, for as many of them as there are rounds: that is all.
+crash-calls: $(BUILD)/dev.stamp
+	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-1000} $(CRASH) -n $(JOBS) tests/fault/test_faults_calls.py
+
+# Each bit of a spool's files is turned, and each file is cut at each octet.
+crash-harm: $(BUILD)/dev.stamp
+	MESHMSG_SPOOL_STRIDE=$${STRIDE:-1} MESHMSG_C_SECONDS=86400 $(CRASH) -rP tests/unit/test_c.py \
+	  -k 'test_spool_harm and sanitizer'
+
+# A query of Spark through many kills, of its workers, runner, driver and producers.
+crash-spark: $(BUILD)/dev.stamp
+	MESHMSG_CRASH_ROUNDS=$${KILL_ROUNDS:-50} MESHMSG_SPARK_ROUNDS=$${SPARK_ROUNDS:-60} \
+	MESHMSG_CLUSTER_ROUNDS=$${CLUSTER_ROUNDS:-10} $(CRASH) -s tests/spark/test_kill.py \
+	  tests/spark/test_cluster.py tests/spark/test_campaign.py
 
 # Changes one operator of the C core at a time: an hour or two (tests/mutants/README.md). A run that is cut off goes on
 # where it stopped.

@@ -49,6 +49,12 @@ SAYS = {
         "all that was said to be kept has come: True",
         "in order, without a hole: True",
     ],
+    "both_are_killed.py": [
+        "3 producers and 3 workers were killed",
+        "all that was said to be kept: True",
+        "what workers had booked as they died came again: True",
+        "each order is booked once: True",
+    ],
     "read_a_range.py": [
         "readings that can be read: 20000",
         "two parts have 20000, each time the same: True",
@@ -85,6 +91,7 @@ PROVOKED = {
     "request_reply.py": "CONNECT_FAILED",  # it takes the server away
     "mesh_workers.py": "CONNECT_FAILED",  # workers end
     "mesh_rolling_restart.py": "CONNECT_FAILED",  # so do servers
+    "both_are_killed.py": "CONNECT_FAILED",  # a worker begins before its producer, which dies
     "curve_keys.py": "tcp://",  # it turns peers away
 }
 

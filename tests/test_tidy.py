@@ -414,7 +414,19 @@ def test_the_programs_of_a_page_run(page: str) -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["demo", "test", "check", "asan", "tsan", "fuzz", "mutants", "bench", "install-c", "clean"],
+    [
+        "demo",
+        "test",
+        "check",
+        "asan",
+        "tsan",
+        "fuzz",
+        "crash",
+        "mutants",
+        "bench",
+        "install-c",
+        "clean",
+    ],
 )
 def test_the_makefile_has_its_targets(target: str) -> None:
     """What README and the house promise can be made."""

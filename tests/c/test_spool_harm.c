@@ -277,12 +277,14 @@ check_cuts(snapshot (*fill)(spool_rig *r))
 {
     spool_rig r;
     snapshot s = fill(&r);
+    uint64_t cuts = 0;
     for (int i = 0; i < s.count; i++) {
         uint64_t size = s.size[i];
         for (uint64_t cut = 0; cut < size; cut += stride() / 8 + 1) {
             s.size[i] = cut;
             snapshot_restore(&r, &s);
             outcome plain = look(&r, false);
+            cuts++;
             if (!plain.opened) {
                 snapshot_restore(&r, &s);
                 CHECK(look(&r, true).opened);
@@ -290,6 +292,7 @@ check_cuts(snapshot (*fill)(spool_rig *r))
         }
         s.size[i] = size;
     }
+    printf("  %" PRIu64 " cuts of %d files\n", cuts, s.count);
     snapshot_free(&s);
     spool_rig_free(&r);
 }

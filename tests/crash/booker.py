@@ -1,9 +1,9 @@
 """A worker that books each message in a database, and dies at a moment it is told. Usage: python -m
-tests.crash.booker ENDPOINT DATABASE WINDOW MOMENT AFTER [REPEATS].
+tests.crash.booker ENDPOINTS DATABASE WINDOW MOMENT AFTER [REPEATS].
 
-DATABASE is a file of sqlite3, or the folder of a PostgreSQL server's socket. WINDOW is the limit of
-a dedupe window; 0: it books without one. REPEATS is a file that gets a line for each message that
-the window knew. Law: it acknowledges behind the commit.
+ENDPOINTS has commas between them. DATABASE is a file of sqlite3, or the folder of a PostgreSQL
+server's socket. WINDOW is the limit of a dedupe window; 0: it books without one. REPEATS is a file
+that gets a line for each message that the window knew. Law: it acknowledges behind the commit.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def work(
 
 def main() -> None:
     """Work as the command line says."""
-    endpoint, database, limit, moment, after, *more = sys.argv[1:]
+    endpoints, database, limit, moment, after, *more = sys.argv[1:]
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     repeats = os.open(more[0], flags, 0o600) if more else -1
     window = mm.DedupeWindow("bookings", limit=int(limit)) if int(limit) else None
@@ -91,7 +91,7 @@ def main() -> None:
         "heartbeat_timeout": SILENT_S,
         "reconnect_max": AGAIN_S,
     }
-    with mm.Pull(connect=endpoint, ack="manual", prefetch=PREFETCH, **beats) as pull:
+    with mm.Pull(connect=endpoints.split(","), ack="manual", prefetch=PREFETCH, **beats) as pull:
         work(pull, connection, window, past, repeats)
 
 

@@ -46,5 +46,10 @@ def put_for_ever(path: str, durability: str) -> None:
                 spool.compact()
 
 
+def main() -> None:
+    """Put as the command line says."""
+    put_for_ever(*sys.argv[1:])
+
+
 if __name__ == "__main__":
-    put_for_ever(sys.argv[1], sys.argv[2])
+    main()

@@ -11,7 +11,10 @@ import pytest
 
 from tests.support.forks import Forks
 
-PROGRAMS = ("keeper", "marker", "producer", "booker", "numberer")
+PROGRAMS = (
+    *("keeper", "marker", "producer", "booker", "numberer"),
+    *("compactor", "publisher", "worker"),
+)
 
 
 @pytest.fixture(scope="session")

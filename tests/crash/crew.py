@@ -8,19 +8,19 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import meshmsg as mm
-from tests.support.pairs import WAIT_S
-from tests.support.programs import running
+from tests.support.forks import Forked, Forks
+from tests.support.pairs import WAIT_S, wait_until
 
 UP = "tcp://127.0.0.1:0"
 ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
+"""Of those that wait for a heartbeat each time."""
 PLAIN_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "30"))
-"""Of those whose programs are forks, and take little."""
+"""Of all others."""
 SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
 BURST_MAX = 40
 AFTER_MAX = 30
@@ -30,8 +30,8 @@ QUEUE_MESSAGES = 100
 class CrewBase:
     """A Push, and workers that come and die."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self.stack = stack
+    def __init__(self, stack: ExitStack, forks: Forks) -> None:
+        self.stack, self._forks = stack, forks
         self.push = stack.enter_context(
             mm.Push(
                 bind=UP,
@@ -43,10 +43,17 @@ class CrewBase:
         )
         self.sent = 0
 
-    def start(self, module: str, *arguments: object) -> subprocess.Popen[bytes]:
+    def start(self, module: str, *arguments: object) -> Forked:
         """Start a worker; at the end of the test it is gone."""
-        command = [sys.executable, "-m", module, self.push.endpoint, *map(str, arguments)]
-        return self.stack.enter_context(running(command))
+        endpoint = self.push.endpoint
+        one = self._forks.running(f"tests.crash.{module}", endpoint, *arguments, said=False)
+        return self.stack.enter_context(one)
+
+    def stop(self, one: Forked) -> None:
+        """Stop it by SIGSTOP, wherever it is; it stands still then."""
+        one.send_signal(signal.SIGSTOP)
+        state = Path(f"/proc/{one.pid}/stat")
+        wait_until(lambda: state.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T")
 
     def send(self, count: int) -> None:
         """Send the next numbers."""
@@ -59,7 +66,7 @@ class CrewBase:
         report = self.push.drain(timeout=WAIT_S * 3)
         assert (report.unconfirmed, report.queued) == (0, 0)
 
-    def until_dead(self, victim: subprocess.Popen[bytes], dice: random.Random) -> None:
+    def until_dead(self, victim: Forked, dice: random.Random) -> None:
         """Send on until that worker is killed."""
         late = time.monotonic() + WAIT_S
         while victim.poll() is None:

@@ -33,5 +33,10 @@ def publish(path: str, level: Any, endpoint: str, *dead: str) -> None:
             print(number, flush=True)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Publish as the command line says."""
     publish(*sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

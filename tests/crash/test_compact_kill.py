@@ -1,6 +1,6 @@
 """Processes whose spool compacts itself are killed by SIGKILL: each key's last message is there.
 
-A few rounds here; `make crash` has 200 of each. Not here: crashes of the machine, at each step
+Thirty rounds here; `make crash` has 1,000 of each. Not here: crashes of the machine, at each step
 (tests/c/test_spool_compact_crash.c).
 """
 
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,20 @@ import pytest
 
 import meshmsg as mm
 from tests.crash.compactor import what_is
-from tests.crash.crew import ROUNDS, SEED
+from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.support.forks import Forks
 from tests.support.pairs import WAIT_S
-from tests.support.programs import lines_of, running
+from tests.support.programs import lines_of
 from tests.support.spooled import small
 
 LINES_MAX = 60
 """Of what it says, after which it is killed: at a moment that it does not know."""
 
 
-def kept_until_killed(path: Path, durability: str, lines: int) -> int:
+def kept_until_killed(forks: Forks, path: Path, durability: str, lines: int) -> int:
     """Return up to which number it had said that all is kept."""
-    command = [sys.executable, "-m", "tests.crash.compactor", str(path), durability]
     said = 0
-    with running(command, stdout=subprocess.PIPE) as process:
+    with forks.running("tests.crash.compactor", path, durability, said=True) as process:
         for number, line in enumerate(lines_of(process)):
             if number == lines:
                 process.send_signal(signal.SIGKILL)
@@ -64,12 +62,14 @@ def check(spool: Any) -> int:
 
 
 @pytest.mark.parametrize("durability", ["os", "disk"])
-def test_of_each_key_the_last_message_is_there(tmp_path: Path, durability: Any) -> None:
+def test_of_each_key_the_last_message_is_there(
+    forks: Forks, tmp_path: Path, durability: Any
+) -> None:
     """Whatever a compaction was at when it was killed; and the next one goes on."""
     dice = random.Random(f"{SEED} {durability}")
     path, went = tmp_path / "s", 0
-    for _ in range(ROUNDS):
-        kept = kept_until_killed(path, durability, dice.randrange(LINES_MAX))
+    for _ in range(PLAIN_ROUNDS):
+        kept = kept_until_killed(forks, path, durability, dice.randrange(LINES_MAX))
         with small(path, durability=durability) as spool:
             assert spool.recovery.lost is None
             assert spool.info().last_seq >= kept

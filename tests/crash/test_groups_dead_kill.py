@@ -1,25 +1,24 @@
 """Publishers with groups are killed by SIGKILL while members give messages back: each of those is a
 dead letter in the end, and none is lost between the two spools.
 
-A few rounds here; `make crash` has 200. Not here: groups without dead letters
+Thirty rounds here; `make crash` has 1,000. Not here: groups without dead letters
 (test_groups_kill.py), which messages are dead letters (tests/unit/test_groups_dead.py).
 """
 
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import ROUNDS, SEED
+from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.support.forks import Forks
 from tests.support.grouped import SHORT_S, until
 from tests.support.pairs import of_its_own
-from tests.support.programs import lines_of, running
+from tests.support.programs import lines_of
 
 LINES_MAX = 100
 """Of what a publisher says, after which it is killed."""
@@ -42,18 +41,19 @@ def work(sub: mm.Sub, done: set[int]) -> None:
 
 
 @pytest.mark.parametrize("level", ["os", "disk"])
-def test_what_is_given_back_is_a_dead_letter_whoever_is_killed(tmp_path: Path, level: Any) -> None:
+def test_what_is_given_back_is_a_dead_letter_whoever_is_killed(
+    forks: Forks, tmp_path: Path, level: Any
+) -> None:
     """At least once, with the group; all others are done by a member."""
     dice = random.Random(f"{SEED} {level} dead")
     with mm.Pull(bind=of_its_own()) as free:
         endpoint = free.endpoint
     kept, done = 0, set[int]()
     options: dict[str, Any] = {"topics": "", "group": "w", "ack": "manual", **SOON}
-    program = [sys.executable, "-m", "tests.crash.publisher"]
-    command = [*program, tmp_path / "s", level, endpoint, tmp_path / "dead"]
-    for _ in range(ROUNDS):
+    arguments = (tmp_path / "s", level, endpoint, tmp_path / "dead")
+    for _ in range(PLAIN_ROUNDS):
         with mm.Sub(connect=endpoint, **options) as sub:
-            with running(command, stdout=subprocess.PIPE) as process:
+            with forks.running("tests.crash.publisher", *arguments, said=True) as process:
                 lines = lines_of(process)
                 for _ in range(1 + dice.randrange(LINES_MAX)):
                     kept = int(next(lines))

@@ -1,14 +1,12 @@
 """Publishers with groups, and their members, are killed by SIGKILL, again and again: each message
 that was kept comes to a member, and is known again where it comes twice.
 
-A few rounds here; `make crash` has 200. Not here: producers of a Push (test_push_spool_kill.py).
+Thirty rounds here; `make crash` has 1,000. Not here: producers of a Push (test_push_spool_kill.py).
 """
 
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +15,11 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import ROUNDS, SEED
+from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.support.forks import Forks
 from tests.support.grouped import SHORT_S
 from tests.support.pairs import of_its_own
-from tests.support.programs import lines_of, running
+from tests.support.programs import lines_of
 
 LINES_MAX = 200
 """Of what a publisher says, after which it is killed."""
@@ -28,10 +27,10 @@ SOON: dict[str, Any] = {"reconnect_min": 0.005, "reconnect_max": 0.05}
 
 
 @contextmanager
-def publishing(path: Path, level: str, endpoint: str) -> Iterator[Iterator[bytes]]:
+def publishing(forks: Forks, path: Path, level: str, endpoint: str) -> Iterator[Iterator[bytes]]:
     """A publisher in a process of its own, and what it says; at the end it is killed."""
-    command = [sys.executable, "-m", "tests.crash.publisher", path, level, endpoint]
-    with running(command, stdout=subprocess.PIPE) as process:
+    arguments = (path, level, endpoint)
+    with forks.running("tests.crash.publisher", *arguments, said=True) as process:
         yield lines_of(process)
 
 
@@ -48,16 +47,18 @@ def some(subs: list[mm.Sub], got: dict[int, tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("level", ["os", "disk"])
-def test_a_publisher_that_is_killed_loses_nothing_of_a_group(tmp_path: Path, level: str) -> None:
+def test_a_publisher_that_is_killed_loses_nothing_of_a_group(
+    forks: Forks, tmp_path: Path, level: str
+) -> None:
     """Whatever its members were about; these come and go as well."""
     dice = random.Random(f"{SEED} {level} groups")
     with mm.Pull(bind=of_its_own()) as free:
         endpoint = free.endpoint
     kept, got = 0, {}
-    for _ in range(ROUNDS):
+    for _ in range(PLAIN_ROUNDS):
         options = {"connect": endpoint, "topics": "", "group": "w", **SOON}
         subs = [mm.Sub(**options) for _ in range(1 + dice.randrange(3))]
-        with publishing(tmp_path / "s", level, endpoint) as lines:
+        with publishing(forks, tmp_path / "s", level, endpoint) as lines:
             for _ in range(1 + dice.randrange(LINES_MAX)):
                 kept = int(next(lines))
             some(subs, got)

@@ -1,15 +1,13 @@
 """Workers that die by SIGKILL, or are stopped for good: no message is lost, whatever the moment.
 
-A few rounds here; `make crash` has 200 of each. Not here: worlds in which time and the order of
+A few rounds here; `make crash` has 1,000 of each. Not here: worlds in which time and the order of
 things are drawn (tests/sim/test_delivery_worlds.py).
 """
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,20 +16,21 @@ import pytest
 
 from tests.crash.crew import AFTER_MAX, BURST_MAX, QUEUE_MESSAGES, ROUNDS, SEED, CrewBase
 from tests.crash.worker import MOMENTS, PREFETCH
+from tests.support.forks import Forked, Forks
 from tests.support.pairs import WAIT_S
 
 
 class Crew(CrewBase):
     """Workers that note what they do in a file."""
 
-    def __init__(self, stack: ExitStack, folder: Path, ack: str) -> None:
-        super().__init__(stack)
+    def __init__(self, stack: ExitStack, forks: Forks, folder: Path, ack: str) -> None:
+        super().__init__(stack, forks)
         self.ack = ack
         self.notes = folder / "notes"
 
-    def worker(self, moment: str = "never", after: int = 0) -> subprocess.Popen[bytes]:
+    def worker(self, moment: str = "never", after: int = 0) -> Forked:
         """Start one; at the end of the test it is gone."""
-        return self.start("tests.crash.worker", self.notes, self.ack, moment, after)
+        return self.start("worker", self.notes, self.ack, moment, after)
 
     def noted(self) -> Counter[int]:
         """Which numbers were worked on, and how often, once all are acknowledged."""
@@ -50,11 +49,13 @@ def done_by_all(crew: Crew) -> Counter[int]:
 
 @pytest.mark.parametrize("ack", ["auto", "manual"])
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_worker_that_dies_loses_nothing(tmp_path: Path, moment: str, ack: str) -> None:
+def test_a_worker_that_dies_loses_nothing(
+    forks: Forks, tmp_path: Path, moment: str, ack: str
+) -> None:
     """At each moment of its work; another one goes on meanwhile."""
     dice = random.Random(f"{SEED} {moment} {ack}")
     with ExitStack() as stack:
-        crew = Crew(stack, tmp_path, ack)
+        crew = Crew(stack, forks, tmp_path, ack)
         crew.worker()
         for _ in range(ROUNDS):
             victim = crew.worker(moment, 1 + dice.randrange(AFTER_MAX))
@@ -70,11 +71,13 @@ def test_a_worker_that_dies_loses_nothing(tmp_path: Path, moment: str, ack: str)
 
 
 @pytest.mark.parametrize("ack", ["auto", "manual"])
-def test_a_worker_that_is_killed_from_outside_loses_nothing(tmp_path: Path, ack: str) -> None:
+def test_a_worker_that_is_killed_from_outside_loses_nothing(
+    forks: Forks, tmp_path: Path, ack: str
+) -> None:
     """At any moment, as it is not asked."""
     dice = random.Random(f"{SEED} outside {ack}")
     with ExitStack() as stack:
-        crew = Crew(stack, tmp_path, ack)
+        crew = Crew(stack, forks, tmp_path, ack)
         crew.worker()
         for number in range(ROUNDS):
             victim = crew.worker()
@@ -88,16 +91,17 @@ def test_a_worker_that_is_killed_from_outside_loses_nothing(tmp_path: Path, ack:
 
 
 @pytest.mark.parametrize("ack", ["auto", "manual"])
-def test_a_worker_that_is_stopped_loses_nothing_and_may_go_on(tmp_path: Path, ack: str) -> None:
+def test_a_worker_that_is_stopped_loses_nothing_and_may_go_on(
+    forks: Forks, tmp_path: Path, ack: str
+) -> None:
     """SIGSTOP: its heartbeat ends it, and what it had goes to another one; then SIGCONT."""
     with ExitStack() as stack:
-        crew = Crew(stack, tmp_path, ack)
+        crew = Crew(stack, forks, tmp_path, ack)
         crew.worker()
         frozen = crew.worker()
         for _ in range(ROUNDS):
             crew.push.wait_for_peers(2, timeout=WAIT_S)
-            frozen.send_signal(signal.SIGSTOP)
-            os.waitpid(frozen.pid, os.WUNTRACED)
+            crew.stop(frozen)
             crew.send(QUEUE_MESSAGES)
             done_by_all(crew)
             frozen.send_signal(signal.SIGCONT)

@@ -101,12 +101,14 @@ ROWS: dict[str, Row] = {
         "the same: each spool and each cursor is right by its own disk alone",
         """c/test_spool_crash.c::test_a_machine_that_stops_loses_nothing_that_was_durable
         c/test_spool_lives.c::test_what_a_reader_sees_at_level_disk_survives_the_machine
-        c/test_cursor_crash.c::test_whenever_the_machine_stops_it_says_what_was_saved""",
+        c/test_cursor_crash.c::test_whenever_the_machine_stops_it_says_what_was_saved
+        crash/test_all_at_once.py::test_all_are_killed_at_once_and_nothing_is_lost""",
     ),
     "F11": _of(
         "the network is cut",
         "the spool takes what is sent up to its limits; then all goes out, in order",
         """fault/test_faults_network.py::test_f11_a_partition_fills_the_spool_which_drains_in_order
+        ::test_f11_a_long_partition_loses_nothing_and_keeps_the_order
         sim/test_delivery_worlds.py::test_every_message_is_received_whatever_becomes_of_receivers
         sim/test_liveness.py::test_a_cut_that_ends_in_time_costs_a_stalled_peer_nothing
         ::test_an_idle_peer_whose_engine_hangs_is_noticed_in_time""",

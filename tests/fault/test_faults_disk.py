@@ -27,6 +27,8 @@ MOUNTS = (
     'mount -t tmpfs -o size=1m two "$0/two"'
 )
 
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"'
+
 
 def apart(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a script of a shell in a user and mount namespace of its own."""
@@ -49,6 +51,23 @@ def test_f15_a_full_disk_is_told_and_gone_on_from(tmp_path: Path) -> None:
     program = f'{MOUNTS} && exec "$1" -m tests.fault.smalldisk "$0"'
     done = apart(program, tmp_path / "disks", sys.executable)
     assert (done.returncode, done.stdout.split()) == (0, ["cursor", "push"]), done.stderr
+
+
+def test_a_disk_that_is_read_only_is_read_and_told(tmp_path: Path) -> None:
+    """A view reads all of a spool there; what would write says in words that it cannot."""
+    with small(tmp_path / "s") as spool, spool.cursor("c") as cursor:
+        last = fill(spool, 2)
+        cursor.done_up_to(2)
+    (tmp_path / "try").mkdir()
+    try:
+        tried = apart(READ_ONLY, tmp_path / "try")
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if tried.returncode:
+        pytest.skip(f"nothing can be mounted: {tried.stderr}")
+    program = f'{READ_ONLY} && exec "$1" -m tests.fault.stillreads "$0" "$2"'
+    done = apart(program, tmp_path, sys.executable, last)
+    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["end"]), done.stderr
 
 
 def read_or_told(folder: Path, last: int) -> bool:

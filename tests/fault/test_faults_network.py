@@ -19,6 +19,13 @@ from tests.support.proxy import Proxy, proxied
 from tests.support.spooled import SEGMENT
 
 BEATS: dict[str, Any] = {"heartbeat_interval": 0.1, "heartbeat_timeout": 1.0, "reconnect_max": 0.2}
+SHORT: dict[str, Any] = {
+    "heartbeat_interval": 0.02, "heartbeat_timeout": 0.1, "handshake_timeout": 0.1,
+    "reconnect_min": 0.005, "reconnect_max": 0.02,
+}  # fmt: skip
+"""So short that a cut is as long to them as one of minutes is to what is so by default."""
+ATTEMPTS = 30
+"""To connect through a network that is cut: each is given up."""
 PREFETCH = 20
 LARGE = 40_000
 """Bytes of a message that is on its way for several segments of TCP."""
@@ -27,14 +34,16 @@ LARGE = 40_000
 class Work:
     """A Push with a spool, and a worker of it behind a proxy that does what is new, once."""
 
-    def __init__(self, stack: ExitStack, folder: Path, **options: Any) -> None:
+    def __init__(
+        self, stack: ExitStack, folder: Path, beats: dict[str, Any] = BEATS, **options: Any
+    ) -> None:
         self.spool = stack.enter_context(
             mm.Spool(folder, durability="os", segment_bytes=SEGMENT, **options)
         )
-        self.push = stack.enter_context(mm.Push(bind=UP, spool=self.spool, **BEATS))
+        self.push = stack.enter_context(mm.Push(bind=UP, spool=self.spool, **beats))
         self.proxy: Proxy = stack.enter_context(proxied(self.push.endpoint))
         self.pull = stack.enter_context(
-            mm.Pull(connect=self.proxy.endpoint, ack="manual", prefetch=PREFETCH, **BEATS)
+            mm.Pull(connect=self.proxy.endpoint, ack="manual", prefetch=PREFETCH, **beats)
         )
         self.window = mm.MemoryDedupeWindow(limit=10_000)
         self.effects: list[bytes] = []
@@ -56,6 +65,10 @@ class Work:
                 self.do(0.05)
             except mm.TimedOutError:
                 continue
+
+    def tries(self) -> int:
+        """How often the worker gave up to connect."""
+        return int(self.pull.stats().closed.get(mm.Reason.HANDSHAKE_TIMEOUT, 0))
 
     def lost(self) -> bool:
         """Its peer was given up by its heartbeat."""
@@ -80,6 +93,29 @@ def test_f11_a_partition_fills_the_spool_which_drains_in_order(tmp_path: Path) -
         assert work.effects == [b"%d" % done for done in range(number)]
         wait_until(lambda: work.spool.info().first_seq > 1)
         work.push.send(b"room again")
+
+
+def test_f11_a_long_partition_loses_nothing_and_keeps_the_order(tmp_path: Path) -> None:
+    """Both sides tried again and again in vain; what was sent meanwhile is in many files."""
+    with ExitStack() as stack:
+        work = Work(stack, tmp_path / "s", SHORT)
+        bodies = [(b"%d" % number).ljust(2_000) for number in range(500)]
+        work.push.send_many(bodies[:50])
+        for _ in range(PREFETCH // 2):
+            work.do()
+        work.proxy.freeze()
+        wait_until(work.lost)
+        for number, body in enumerate(bodies[50:], 50):
+            work.push.send(body)
+            if number % 100 == 0:  # sent all along, and not at once
+                tried = work.tries()
+                wait_until(lambda tried=tried: work.tries() >= tried + ATTEMPTS // 5)
+        wait_until(lambda: work.tries() >= ATTEMPTS)
+        assert work.spool.info().files > 10
+        work.proxy.thaw()
+        work.do_all()
+        assert work.effects == bodies
+        wait_until(lambda: work.spool.info().files <= 2)
 
 
 def test_f12_lost_acknowledgements_are_bounded_and_absorbed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 from array import array
 from collections.abc import Collection, Iterator, Reversible
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy
 from typing_extensions import Unpack, assert_type
@@ -36,6 +36,8 @@ def sync() -> None:
     assert_type(push.send_batch(receipts, timestamp=1), int)
     assert_type(push.send_frames([b"a"], confirm=True), mm.Receipt)
     assert_type(receipts[0], mm.Receipt)
+    assert_type(receipts[0].seq, int | None)
+    assert_type(receipts.kept, Literal["memory", "buffered", "os", "disk"])
     assert_type(receipts[1:], list[mm.Receipt])
     assert_type(list(receipts), list[mm.Receipt])
     assert_type(receipts.wait(timeout=1), None)

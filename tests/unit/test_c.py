@@ -32,7 +32,11 @@ FUZZ = ROOT / "tests" / "fuzz"
 pytestmark = pytest.mark.skipif(not CC, reason="no C compiler on this machine")
 
 
-def run(args: list[str | Path], timeout: float = 600) -> subprocess.CompletedProcess[str]:
+RUN_S = float(os.environ.get("MESHMSG_C_SECONDS", "600"))
+"""Seconds that a program may take; `make crash`, which turns each bit of a spool, says more."""
+
+
+def run(args: list[str | Path], timeout: float = RUN_S) -> subprocess.CompletedProcess[str]:
     """Run a command and return what it said; a sanitized pytest's preloads are not for it."""
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     return subprocess.run(
@@ -83,6 +87,7 @@ def test_c_program_ends_without_a_failed_check_or_a_sanitizer_report(
 ) -> None:
     """Each C program checks one file's rules; the sanitizers check its memory."""
     done = run([linked([program], core, tmp_path / program.stem)])
+    print(done.stdout)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 

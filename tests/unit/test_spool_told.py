@@ -1,4 +1,4 @@
-"""What errors say of a spool that is full, late, or closed before its Push.
+"""What errors say of a spool that is full, late, not made, or closed before its Push.
 
 Not here: when they are raised (test_spool_limits.py, test_push_spool.py).
 """
@@ -121,3 +121,27 @@ def test_a_push_with_a_spool_is_at_least_once(world: World, tmp_path: Path) -> N
             world.push(spool, delivery="at_most_once")
         with world.push(spool, delivery="at_least_once") as push:
             push.send(b"x")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_spool_that_cannot_be_made_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """And not that there is none, which is why it is to be made."""
+
+    def refuses(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "mkdir", refuses)
+        with pytest.raises(mm.SpoolError, match=f"s: making it: {os.strerror(number)}$"):
+            mm.Spool(tmp_path / "s")
+        assert not (tmp_path / "s").exists()
+    with mm.Spool(tmp_path / "s"):
+        pass
+    monkeypatch.setattr(os, "mkdir", refuses)
+    with mm.Spool(tmp_path / "s") as spool:  # it is there, and nothing is to be made
+        assert not spool.recovery.made
+    with pytest.raises(mm.SpoolError, match="there is no such folder"):
+        monkeypatch.undo()
+        mm.Spool(tmp_path / "none" / "s")

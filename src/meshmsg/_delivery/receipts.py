@@ -1,4 +1,4 @@
-"""What became of a message, for who sent it with `confirm=True`.
+"""What became of a message, and where it was kept, for who sent it with `confirm=True`.
 
 Not here: those of a run of messages (_delivery/run_receipts.py), waiting (_sync/receipts.py,
 aio/_receipts.py), when it is known (csrc/queue/receipts.h).
@@ -16,6 +16,8 @@ from meshmsg._binding.errors import UndeliveredError, UsageError
 from meshmsg._socket.base import SocketBase
 
 Outcome = Literal["acked", "unknown", "expired", "attempts", "dropped"]
+Survives = Literal["memory", "buffered", "os", "disk"]
+"""Where a message is kept until it is done, the least first (docs/spool.md)."""
 
 OUTCOMES: dict[int, Outcome] = {
     lib.MM_RECEIPT_ACKED: "acked",
@@ -51,8 +53,10 @@ class ReceiptForm:
         run: _Run | None = None,
         at: int = 0,
         outcome: Outcome | None = None,
+        kept: Survives | None = "memory",
     ) -> None:
         self._outcome = outcome
+        self._kept = kept
         self._socket = socket
         self._number = number
         self._run = run
@@ -74,6 +78,22 @@ class ReceiptForm:
             if rc < 0 and rc != EAGAIN and self._outcome is None:
                 raise self._socket._error(rc, "asking for a receipt")
         return self._outcome
+
+    @property
+    def kept(self) -> Survives | None:
+        """Where the message was when `send` returned, and so what it survives until it is done.
+
+        "memory": in this process only, as the Push has no spool; it survives the loss of a
+        receiver. Else the `durability` of the spool: "disk" survives the process, the system and
+        the machine's power; "os" the process, killed or not; "buffered" is to be written soon.
+        None: it was not kept (`overflow="drop_newest"`). Never blocks, and never changes.
+        """
+        return self._kept
+
+    @property
+    def seq(self) -> int | None:
+        """Its number in the spool, as an offset in Kafka; None: it is in none."""
+        return self._number if self._kept not in (None, "memory") else None
 
     def _ask(self, ms: int, slice_ms: int) -> int:
         """Wait for it; what comes out is kept."""
@@ -101,17 +121,25 @@ class ReceiptForm:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReceiptForm):
             return NotImplemented
-        return self._socket is other._socket and self._number == other._number
+        return self._socket is other._socket and self._which() == other._which()
 
     def __hash__(self) -> int:
-        return hash((id(self._socket), self._number))
+        return hash((id(self._socket), self._which()))
+
+    def _which(self) -> tuple[int, int]:
+        """Which message of its socket it is of; what was not kept has no number."""
+        if self._number:
+            return 0, self._number
+        return id(self if self._run is None else self._run), self._at
 
     def __del__(self) -> None:
         if self._outcome is None and getattr(self, "_run", self) is None:
             lib.mm_receipt_forget(self._socket._handle, self._number)
 
     def __repr__(self) -> str:
-        return f"<meshmsg.{type(self).__name__} {self._number}: {self._outcome or 'open'}>"
+        kept = f"kept: {self._kept}" if self._kept else "not kept"
+        what = f"{self._number}: {self._outcome or 'open'}, {kept}"
+        return f"<meshmsg.{type(self).__name__} {what}>"
 
 
 def confirmed_at_once(socket: SocketBase, frames: Sequence[object], timeout: float | None) -> int:

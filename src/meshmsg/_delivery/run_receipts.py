@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import UndeliveredError
-from meshmsg._delivery.receipts import OUTCOMES, WORDS, Outcome, ReceiptForm
+from meshmsg._delivery.receipts import OUTCOMES, WORDS, Outcome, ReceiptForm, Survives
 from meshmsg._hints.plural import counted
 from meshmsg._socket.base import SocketBase
 
@@ -34,6 +34,7 @@ class ReceiptsForm(Sequence[ReceiptT], Generic[ReceiptT]):
 
     _kind: ClassVar[Any]
     """The class of one of them."""
+    _kept: Survives = "memory"
 
     def __init__(self, socket: SocketBase) -> None:
         self._socket = socket
@@ -78,6 +79,15 @@ class ReceiptsForm(Sequence[ReceiptT], Generic[ReceiptT]):
                 self._starts.append(len(self._outcomes))
                 self._ranges.extend((number, some))
                 self._outcomes += bytes((outcome,)) * some
+
+    @property
+    def kept(self) -> Survives:
+        """Where the messages were when the call ended, as `Receipt.kept`; the least of all.
+
+        Of a call with a spool that was broken off it is "buffered": nobody waited for more. Those
+        that were not kept (`overflow="drop_newest"`) do not count. Never blocks.
+        """
+        return self._kept
 
     def _octets(self) -> Any:
         return ffi.from_buffer("uint8_t[]", self._outcomes, require_writable=True)
@@ -189,8 +199,9 @@ class ReceiptsForm(Sequence[ReceiptT], Generic[ReceiptT]):
 
     def _one(self, at: int) -> ReceiptT:
         i = bisect_right(self._starts, at) - 1
-        number = self._ranges[2 * i] + at - self._starts[i]
-        return cast("ReceiptT", self._kind(self._socket, number, self, at))
+        first = self._ranges[2 * i]
+        number, kept = (first + at - self._starts[i], self._kept) if first else (0, None)
+        return cast("ReceiptT", self._kind(self._socket, number, self, at, kept=kept))
 
     def __del__(self) -> None:
         if _OPEN in getattr(self, "_outcomes", b""):
@@ -198,7 +209,10 @@ class ReceiptsForm(Sequence[ReceiptT], Generic[ReceiptT]):
 
     def __repr__(self) -> str:
         open_ones = f"{self._outcomes.count(_OPEN):,} of {counted(len(self), 'message')}"
-        return f"<meshmsg.{type(self).__name__} of {open_ones} open when it was asked last>"
+        return (
+            f"<meshmsg.{type(self).__name__} of {open_ones} open when it was asked last, "
+            f"kept: {self._kept}>"
+        )
 
 
 def tell_receipts(error: BaseException, receipts: ReceiptsForm[Any] | None) -> None:

@@ -33,7 +33,7 @@ from meshmsg._socket.base import SocketBase
 from meshmsg._socket.peers import is_open
 from meshmsg._spool.feeds import Feed, Replay
 from meshmsg._spool.puts import Frames, Put, Run
-from meshmsg._spool.spool import Spool
+from meshmsg._spool.spool import Durability, Spool
 from meshmsg._spool.told import SpoolRecovery
 
 if TYPE_CHECKING:
@@ -165,10 +165,21 @@ class Spooled:
                 self._feed.receipts(first, put)
         finally:
             receipts._put(first, put, done - put)
+            receipts._kept = "buffered"  # until the call has waited for more
 
     def kept(self, timeout: float | None) -> None:
         """Wait until all that was put is kept, as the spool's durability says."""
         self.spool._flush(self.spool._level, timeout, "waiting until they are kept")
+
+    @property
+    def durability(self) -> Durability:
+        """As what a call that returned has its messages kept."""
+        return self.spool._durability
+
+    def told_kept(self, receipts: ReceiptsForm[Any] | None) -> None:
+        """Have the receipts of a call that is to return say as what its messages are kept."""
+        if receipts is not None:
+            receipts._kept = self.durability
 
     def receipt(self, seq: int) -> None:
         """Open a receipt for a message that was put, which an error says."""

@@ -16,6 +16,7 @@ from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.errors import (
     SpoolCorruptError,
+    SpoolError,
     SpoolFailedError,
     SpoolLockedError,
     UsageError,
@@ -161,7 +162,7 @@ class Spool(Kept):
         self._file_bytes, self._max_bytes = int(opts.file_bytes), int(opts.max_bytes)
         self._max_messages, self._blocks = int(opts.max_messages), overflow == "block"
         self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
-        self._level = int(opts.level)
+        self._level, self._durability = int(opts.level), durability
         self.recovery: SpoolRecovery = self._open(opts)
         """What was found when it was opened."""
         if uuid is not None and self.info().uuid != uuid.hex():
@@ -170,7 +171,7 @@ class Spool(Kept):
             raise UsageError(f"{self.path} is there, and its uuid is {is_called}, not {uuid.hex()}")
 
     def _open(self, opts: Any) -> SpoolRecovery:
-        made = _make_folder(self.path)
+        made, why_not = _make_folder(self.path)
         report, out = ffi.new("mm_spool_report *"), ffi.new("mm_spool **")
         rc = int(lib.mm_spool_open(os.fsencode(self.path), opts, report, out))
         if rc < 0 and made:
@@ -187,6 +188,8 @@ class Spool(Kept):
                 first=int(report.lost_first),
                 last=int(report.lost_last),
             )
+        if rc == lib.MM_ENOENT and why_not:
+            raise SpoolError(f"{self.path}: making it: {why_not}", code=rc)
         self._raise_for(rc, "opening it")
         self._pointer = out[0]
         self._address = address_of(out[0])
@@ -419,18 +422,20 @@ class Spool(Kept):
             self._close_all()
 
 
-def _make_folder(path: str) -> bool:
-    """Make the folder, whatever its name is, and tell whether it was; what is wrong is told by
-    opening it.
+def _make_folder(path: str) -> tuple[bool, str]:
+    """Make the folder, whatever its name is, and tell whether it was, or why it was not: told if
+    opening finds nothing there. Where the one above it is missing, opening says so itself.
 
     One whose opening fails while it is empty goes again: if the sync of its name failed, a later
     one that says it is done would say nothing of that name.
     """
     try:
         os.mkdir(path, 0o700)
-    except OSError:
-        return False
-    return True
+    except (FileExistsError, FileNotFoundError):
+        return False, ""
+    except OSError as error:
+        return False, str(error.strerror)
+    return True, ""
 
 
 def _taken(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:

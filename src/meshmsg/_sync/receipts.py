@@ -131,7 +131,11 @@ def put(
 ) -> Receipt | None:
     """Put one message into the spool, and give its receipt if somebody wants it."""
     seq = put_one(spooled, frames, timeout, options, confirm)
-    return Receipt(self, seq or 0, outcome=None if seq else "dropped") if confirm else None
+    if not confirm:
+        return None
+    if seq is None:
+        return Receipt(self, 0, outcome="dropped", kept=None)
+    return Receipt(self, seq, kept=spooled.durability)
 
 
 @overload

@@ -88,6 +88,7 @@ def put_many(
             spooled.check_next(taken.chunk, taken.counts[0])
         taken.chunk.clear()  # all are put
         spooled.kept(left_of(deadline))
+        spooled.told_kept(receipts)
         return taken.counts[1]
     except BaseException as error:
         tell_unsent(error, messages, taken)

@@ -104,6 +104,7 @@ async def put_many(
         taken.chunk.clear()  # all are put
         if last:
             await spool._kept(last, deadline, taken.counts[1])
+        spooled.told_kept(receipts)
         return taken.counts[1]
     except BaseException as error:
         tell_unsent(error, messages, taken)
