@@ -15,7 +15,8 @@ TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
-.PHONY: demo test check build asan tsan fuzz sim crash crash-kills crash-calls crash-harm crash-spark mutants bench bench-all wheels build-c install-c clean
+.PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
+.PHONY: crash crash-kills crash-calls crash-harm crash-spark
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
@@ -60,10 +61,10 @@ crash-kills: $(BUILD)/dev.stamp
 crash-calls: $(BUILD)/dev.stamp
 	MESHMSG_CRASH_ROUNDS=$${ROUNDS:-1000} $(CRASH) -n $(JOBS) tests/fault/test_faults_calls.py
 
-# Each bit of a spool's files is turned, and each file is cut at each octet.
+# Each bit of a spool's files is turned, each file is cut at each octet, and each outcome of a stopped machine is tried.
 crash-harm: $(BUILD)/dev.stamp
-	MESHMSG_SPOOL_STRIDE=$${STRIDE:-1} MESHMSG_C_SECONDS=86400 $(CRASH) -rP tests/unit/test_c.py \
-	  -k 'test_spool_harm and sanitizer'
+	MESHMSG_SPOOL_STRIDE=$${STRIDE:-1} MESHMSG_SPOOL_SEEDS=$${SEEDS:-15} MESHMSG_C_SECONDS=86400 $(CRASH) -rP \
+	  tests/unit/test_c.py -k '(test_spool_harm or test_spool_cuts) and sanitizer'
 
 # A query of Spark through many kills, of its workers, runner, driver and producers.
 crash-spark: $(BUILD)/dev.stamp

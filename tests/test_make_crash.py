@@ -16,7 +16,7 @@ import pytest
 from tests.support.pairs import WAIT_S
 from tests.support.programs import ROOT
 
-KNOBS = ("ROUNDS", "KILL_ROUNDS", "SPARK_ROUNDS", "CLUSTER_ROUNDS", "STRIDE", "PARTS")
+KNOBS = ("ROUNDS", "KILL_ROUNDS", "SPARK_ROUNDS", "CLUSTER_ROUNDS", "STRIDE", "SEEDS", "PARTS")
 PARTS = {
     "kills": ("MESHMSG_CRASH_ROUNDS=${ROUNDS:-1000}", "tests/crash"),
     "calls": ("MESHMSG_CRASH_ROUNDS=${ROUNDS:-1000}", "tests/fault/test_faults_calls.py"),
@@ -62,7 +62,7 @@ def test_what_a_part_sets_is_read_by_what_it_runs(part: str) -> None:
     (command,) = asked(f"PARTS={part}")
     named = [ROOT / word for word in command.split() if word.startswith("tests/")]
     files = [file for path in named for file in (path.rglob("*.py") if path.is_dir() else [path])]
-    files += [ROOT / "tests/crash/crew.py", ROOT / "tests/c/test_spool_harm.c"]
+    files += [ROOT / "tests/crash/crew.py", *(ROOT / "tests/c").glob("test_spool_*.c")]
     read = {name for file in files for found in READS.findall(text_of(file)) for name in found}
     assert set(re.findall(r"MESHMSG_\w+(?==)", command)) <= read
     assert all(file.exists() for file in named)
