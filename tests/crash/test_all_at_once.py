@@ -26,7 +26,7 @@ from tests.support.programs import lines_of
 from tests.support.windows import make_effects
 
 NODES = 3
-ALL_ROUNDS = PLAIN_ROUNDS // 3
+ALL_ROUNDS = max(PLAIN_ROUNDS // 3, 1)
 LIMIT = 100_000
 """Messages of the window: more than are ever on their way."""
 LINES_MAX = 10
@@ -61,9 +61,9 @@ class Nodes:
             workers = [self.worker(stack) for _ in range(NODES)]
             producers = [self.producer(stack, node) for node in range(NODES)]
             said = [lines_of(one) for one in producers]
-            for lines in said:
-                for _ in range(1 + dice.randrange(LINES_MAX)):
-                    next(lines)
+            for node, lines in enumerate(said):
+                for _ in range(2 + dice.randrange(LINES_MAX)):
+                    self.kept[node] = int(next(lines))
             everybody = [*workers, *producers]
             dice.shuffle(everybody)
             for one in everybody:
