@@ -1,7 +1,7 @@
 """Workers that die by SIGKILL while they write to one database: each message takes effect once.
 
-Thirty rounds here, a few where a heartbeat is waited for; `make crash` has 1,000 of each. Not here:
-that none is lost (test_workers.py), what a window says (tests/unit/test_window.py).
+Thirty rounds here, a few where a heartbeat or a server is waited for; `make crash` has 1,000 of
+each. Not here: that none is lost (test_workers.py), what a window says (tests/unit/test_window.py).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Crew(CrewBase):
     def __init__(self, stack: ExitStack, forks: Forks, database: str, limit: int = LIMIT) -> None:
         super().__init__(stack, forks)
         self.database, self.limit = database, limit
+        self.rounds = ROUNDS if Path(database).is_dir() else PLAIN_ROUNDS  # a server takes longer
         self.connection = connect(database)
         stack.callback(self.connection.close)
         cursor = self.connection.cursor()
@@ -60,7 +61,7 @@ class Crew(CrewBase):
     def kill_at(self, moment: str, dice: random.Random) -> None:
         """Have workers die at this moment, while another one goes on."""
         self.worker()
-        for _ in range(PLAIN_ROUNDS):
+        for _ in range(self.rounds):
             victim = self.worker(moment, 1 + dice.randrange(AFTER_MAX))
             self.until_dead(victim, dice)
 
@@ -100,7 +101,7 @@ def test_workers_that_are_killed_from_outside_do_nothing_twice(forks: Forks, dat
     with ExitStack() as stack:
         crew = Crew(stack, forks, database)
         crew.worker()
-        for _ in range(PLAIN_ROUNDS):
+        for _ in range(crew.rounds):
             victim = crew.worker()
             crew.push.wait_for_peers(2, timeout=WAIT_S)
             for _ in range(dice.randrange(100)):
