@@ -31,8 +31,10 @@ def _of(fault: str, promise: str, tests: str) -> Row:
 ROWS: dict[str, Row] = {
     "F1": _of(
         "a producer dies before its call returned",
-        "the message is there whole, or not at all",
+        "the message is there whole, or not at all; put again with its `origin`, it is there once",
         """crash/test_spool_kill.py::test_what_was_kept_is_there
+        crash/test_origins_kill.py::test_nothing_is_there_twice_and_nothing_is_lost
+        c/test_spool_origins_crash.c::test_a_repeat_is_known_after_the_process_was_killed
         c/test_spool_crash.c::test_every_step_of_a_life_may_be_its_last
         ::test_a_process_that_stops_loses_nothing_that_was_written""",
     ),
