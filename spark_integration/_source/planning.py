@@ -22,6 +22,8 @@ from .offsets import (
     Places,
     Shown,
     Span,
+    behind,
+    done_before,
     from_json,
     limited,
     limited_bytes,
@@ -112,14 +114,20 @@ class Planner:
             uuid: Place(one.first, one.epoch) for uuid, one in shown.items() if uuid not in places
         }
         if least is not None and self._target is None and self._early(places, ahead, least):
-            return to_json({**places, **joined})
+            return self._end(places, {**places, **joined})
         if rows is not None:
             ahead = limited(places, ahead, rows)
         if size is not None:
             ahead = limited_bytes(places, ahead, size, self._watch.means())
         if ahead != places:
             self._began = self._clock()
-        return to_json({**ahead, **joined})
+        return self._end(places, {**ahead, **joined})
+
+    def _end(self, start: Places, end: Places) -> dict[str, Any]:
+        """Return the end of a batch; of none the text is that of its start."""
+        if end != start and self._options.group is not None:
+            end = behind(start, end)
+        return to_json(end)
 
     def latest_of_all(self) -> dict[str, Any]:
         """Return where all that is there ends, of Spark that does not say where a batch begins.
@@ -236,9 +244,11 @@ class Planner:
         self._told = silent
 
     def _hold(self, places: Places) -> None:
-        """As a query begins: what it reads next stays."""
+        """As a run begins: what it reads next stays, and what earlier ones have done goes."""
         if not self._held and self._options.group is not None:
-            self._watch.hold(places, {})
+            new = places == self._initial  # then nothing was done, also where that is `latest`
+            done = {} if new else done_before(places, self._options.retain)
+            self._watch.hold({**places, **done}, done)
         self._held = True
 
     def _early(self, places: Places, ahead: Places, least: int) -> bool:

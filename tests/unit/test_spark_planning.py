@@ -260,6 +260,66 @@ def test_trims_are_behind_commits_by_the_batches_that_are_kept() -> None:
     assert query.told.held[1:] == [({"a": 10}, {"a": 10}), ({"a": 20}, {"a": 20})]
 
 
+def run_of_one_batch(start: dict[str, Any], stable: int, **given: object) -> tuple[Any, Any]:
+    """Return where a run ends that has one batch, as with availableNow, and what it held first."""
+    query = Query(groupId="g", **given)
+    query.told.say(a=(1, stable))
+    query.planner.prepare()
+    end = query.planner.latest(start)
+    query.planner.commit(start)  # Spark: the last batch of the run before
+    assert query.planner.latest(end) == end  # as text: no batch follows
+    assert len(query.told.held) == 1 + (given.get("retainBatches") == 0)
+    return end, query.told.held[0]
+
+
+@pytest.mark.parametrize(
+    ("retain", "trimmed"),
+    [
+        (0, [{"a": 1}, {"a": 11}, {"a": 21}, {"a": 31}]),
+        (1, [{}, {"a": 1}, {"a": 11}, {"a": 21}]),
+        (2, [{}, {}, {}, {}]),
+    ],
+)
+def test_a_run_trims_as_it_begins_what_the_checkpoint_says_was_done(
+    retain: int, trimmed: list[dict[str, int]]
+) -> None:
+    """Though each run has one batch, whose end is never committed. The last one done stays."""
+    end, found = offset(a=1), []
+    for stable in (11, 21, 31, 41):
+        end, (held, done) = run_of_one_batch(end, stable, retainBatches=retain)
+        found.append(done)
+        assert {**held, **done} == held  # the lease holds from there on
+    assert found == trimmed
+
+
+def test_a_new_query_trims_nothing_as_it_begins() -> None:
+    """Though it begins with what comes: what is there was not read by anybody."""
+    query = Query(groupId="g", retainBatches=0)
+    query.told.say(a=(1, 11))
+    start = query.planner.initial()
+    assert query.latest(start) == {"a": 11}
+    assert query.told.held == [({"a": 11}, {})]
+
+
+def test_a_batch_that_is_planned_again_is_not_trimmed() -> None:
+    """A run that begins with it reads from its start, whatever the end of it says."""
+    end, _ = run_of_one_batch(offset(a=1), 11, retainBatches=0)
+    again, _ = run_of_one_batch(end, 21, retainBatches=0)
+    query = Query(groupId="g", retainBatches=0)
+    query.told.say(a=(1, 30))
+    (task,) = query.planner.tasks(end, again)
+    assert (task.first, task.end) == (11, 21)
+    query.planner.latest(again)
+    assert query.told.held == [({"a": 11}, {"a": 11})]
+
+
+def test_an_end_without_a_group_says_no_more_than_before() -> None:
+    """Its text is that of earlier versions."""
+    query = Query()
+    query.told.say(a=(1, 50))
+    assert query.planner.latest(offset(a=3)) == offset(a=50)
+
+
 def test_a_query_whose_group_another_one_has_fails() -> None:
     """Before it plans anything more."""
     query = Query(groupId="g")
