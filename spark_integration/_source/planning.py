@@ -16,6 +16,7 @@ from typing import Any
 import meshmsg as mm
 
 from .leaving import Leaving
+from .lives import Lives, look_before
 from .moments import number_at
 from .offsets import (
     Place,
@@ -50,6 +51,7 @@ class Planner:
         clock: Callable[[], float] = time.monotonic,
         watch: Callable[[SourceOptions], Any] = Watch,
         find: Callable[[str, Shown, int, SourceOptions], int] = number_at,
+        look: Callable[[str, Shown, Place, SourceOptions], None] = look_before,
     ) -> None:
         self._options, self._clock, self._open = options, clock, watch
         self._find = find
@@ -62,6 +64,7 @@ class Planner:
         self._began = clock()
         self._behind: dict[str, float] = {}
         self._leaving = Leaving(options, clock)
+        self._lives = Lives(options, look)
         self._told = ""
 
     def initial(self) -> dict[str, Any]:
@@ -105,8 +108,9 @@ class Planner:
         if clash := self._watch.clash():
             raise mm.UsageError(clash)
         self._check(places, shown)
+        late = self._lives.check(places, shown)
         ahead = {
-            uuid: on(place, shown[uuid]) if uuid in shown else place
+            uuid: on(place, shown[uuid]) if uuid in shown and uuid not in late else place
             for uuid, place in places.items()
         }
         self._last = ahead
@@ -165,12 +169,20 @@ class Planner:
         """Return the tasks that read from one offset to another.
 
         Raises:
-            TimedOutError: No endpoint shows a spool of them, within `offsetTimeout`.
+            TimedOutError: No endpoint shows a spool of them, within `offsetTimeout`, or one that
+                began another life does not tell of the one before.
+            SpoolChangedError: A copy from before was put back.
         """
         places = from_json(start)
         self._hold(places)
         found = spans(places, from_json(end))
-        return self._partitions(found) if found else []
+        if not found:
+            return []
+        tasks = self._partitions(found)
+        read = {span.uuid: places[span.uuid] for span in found if span.uuid in places}
+        if late := self._lives.check(read, self._watch.last()):
+            raise _silent(self._watch.silent(), f"they do not tell of {', '.join(sorted(late))}")
+        return tasks
 
     def all(self) -> list[RangePartition]:
         """Return the tasks of a batch read, and ask no more.
