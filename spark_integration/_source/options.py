@@ -33,6 +33,8 @@ SEQ_MAX = 2**63 - 1
 """The largest number that an option can name."""
 TTL_MAX_S = 7 * 86_400.0
 """Seconds of a lease over the wire: a week."""
+RETIRE_MAX_S = 365 * 86_400.0
+"""Seconds that a spool may be gone from a mesh before its place goes: a year."""
 BATCH_BYTES_MAX = 2**30
 """Bytes of a record batch: what 32-bit offsets of Arrow can address, with room."""
 RETAIN_MAX = 10_000
@@ -106,6 +108,7 @@ class SourceOptions:
     live: bool = False
     live_window: float = 1.0
     mesh: MeshOptions | None = None
+    retire_after: float | None = None
 
     @property
     def needs_sizes(self) -> bool:
@@ -255,6 +258,7 @@ _OPTIONS: dict[str, _Option] = {
     "mesh.secretFile": _Option(text, "mesh.secret"),
     "mesh.bind": _Option(text, "mesh.bind"),
     "mesh.minProducers": _Option(whole(1, ENDPOINTS_MAX), "mesh.least"),
+    "retireAfter": _Option(seconds(RETIRE_MAX_S), "retire_after", STREAM),
     "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
     "liveWindow": _Option(seconds(TIMEOUT_MAX_S), "live_window", LIVE),
 }
@@ -363,6 +367,8 @@ def _together(options: SourceOptions) -> None:
     """Raise if what each may be, both cannot."""
     if options.topics is not None and options.pattern is not None:
         raise UsageError("subscribe and subscribePattern are there, and one of them is enough")
+    if options.retire_after is not None and options.mesh is None:
+        raise UsageError("option retireAfter is of spools that a mesh finds: mesh.* is not there")
     least, most = options.min_rows, options.max_rows
     if least is not None and most is not None and least > most:
         raise UsageError(

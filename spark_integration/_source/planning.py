@@ -129,8 +129,11 @@ class Planner:
 
     def _end(self, start: Places, end: Places) -> dict[str, Any]:
         """Return the end of a batch; of none the text is that of its start."""
-        if end != start and self._options.group is not None:
-            end = behind(start, end)
+        if end != start:
+            end = self._leaving.without_retired(end)
+            self._last = {uuid: place for uuid, place in self._last.items() if uuid in end}
+            if self._options.group is not None:
+                end = behind(start, end)
         return to_json(end)
 
     def latest_of_all(self) -> dict[str, Any]:

@@ -51,6 +51,8 @@ ROOT_OF_WRONG = [
     ("startingOffsetsByTimestamp", '{"x": 5}', "it is JSON such as"),
     ("startingOffsetsByTimestamp", f'{{"{A}": true}}', "milliseconds since 1970"),
     ("delivery", "exactly_once", "at_least_once or at_most_once"),
+    ("retireAfter", "never", "it is a time such as"),
+    ("retireAfter", "1d", "is of spools that a mesh finds"),
 ]
 
 
