@@ -109,6 +109,8 @@ class SourceOptions:
     live_window: float = 1.0
     mesh: MeshOptions | None = None
     retire_after: float | None = None
+    assign: tuple[str, ...] | None = None
+    """Uuids of the spools that are read; None: all."""
 
     @property
     def needs_sizes(self) -> bool:
@@ -148,6 +150,17 @@ def _places(name: str, value: str) -> Start:
             raise UsageError(
                 f"option {name} has {seq!r} for {uuid}; it is a number from 1 on, {EARLIEST} for "
                 f"earliest or {LATEST} for latest"
+            )
+    return found
+
+
+def _assigned(name: str, value: str) -> tuple[str, ...]:
+    found = listed(name, value)
+    for uuid in found:
+        if not UUID.fullmatch(uuid):
+            raise UsageError(
+                f"option {name} has {uuid!r}; it is uuids of spools, 32 hex digits each, with "
+                "commas between"
             )
     return found
 
@@ -250,6 +263,7 @@ _OPTIONS: dict[str, _Option] = {
     "batchBytes": _Option(size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
     "security": _Option(text, "security", BATCH | STREAM | LIVE),
     "topic": _Option(text, "topic", BATCH | STREAM | LIVE),
+    "assign": _Option(_assigned, "assign"),
     "subscribe": _Option(listed, "topics", BATCH | STREAM),
     "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
     "mesh.cluster": _Option(text, "mesh.cluster"),

@@ -11,7 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import meshmsg as mm
 
@@ -39,6 +39,7 @@ from .reading import RangePartition
 from .watch import Watch
 
 LOG = logging.getLogger("meshmsg")
+T = TypeVar("T")
 
 
 class Planner:
@@ -103,7 +104,7 @@ class Planner:
         """
         places = from_json(start)
         self._hold(places)
-        shown = self._watch.ask() if self._target is None else self._target
+        shown = self._assigned(self._watch.ask()) if self._target is None else self._target
         self._tell()
         if clash := self._watch.clash():
             raise mm.UsageError(clash)
@@ -142,7 +143,7 @@ class Planner:
         Raises:
             TimedOutError: An endpoint has never answered: what was read of it is not known.
         """
-        shown = self._watch.ask(patient=bool(self._watch.unheard()))
+        shown = self._assigned(self._watch.ask(patient=bool(self._watch.unheard())))
         if unheard := self._watch.unheard():
             raise _silent(unheard, "Spark before 4.2 needs all endpoints as a query begins")
         self._last = {
@@ -156,7 +157,7 @@ class Planner:
 
     def report(self) -> dict[str, Any] | None:
         """Return where all that is there ends, as it was said last; None: nothing was."""
-        shown = self._watch.last()
+        shown = self._assigned(self._watch.last())
         found = {uuid: Place(one.stable, one.epoch) for uuid, one in shown.items()}
         return to_json({**self._last, **found}) if found else None
 
@@ -197,6 +198,9 @@ class Planner:
         """
         try:
             shown = self._heard(everybody=True)
+            for uuid in self._options.assign or ():
+                if uuid not in shown:
+                    raise _not_shown("assign", uuid, self._watch.last())
             starting = self._numbers(self._options.starting, shown)
             ending = self._numbers(self._options.ending, shown)
             start = places_of("startingOffsets", starting, shown)
@@ -210,7 +214,8 @@ class Planner:
         """Spark needs nothing below an offset any more: the group trims, some batches later."""
         self._ends.append(from_json(end))
         if len(self._ends) > self._options.retain and self._options.group is not None:
-            self._watch.hold(self._ends[0], self._ends[0])
+            done = self._assigned(self._ends[0])
+            self._watch.hold(done, done)
 
     def close(self) -> None:
         """Ask no more."""
@@ -243,8 +248,13 @@ class Planner:
             uuid: self._find(uuid, shown[uuid], time, self._options) for uuid, time in times.items()
         }
 
+    def _assigned(self, found: Mapping[str, T]) -> dict[str, T]:
+        """Return what is of spools that are to be read."""
+        wanted = self._options.assign
+        return {uuid: one for uuid, one in found.items() if wanted is None or uuid in wanted}
+
     def _heard(self, *, everybody: bool) -> dict[str, Shown]:
-        shown: dict[str, Shown] = self._watch.ask(patient=True)
+        shown = self._assigned(self._watch.ask(patient=True))
         silent = self._watch.silent()
         if silent and (everybody or not shown):
             raise _silent(silent, "they did not answer within offsetTimeout")
@@ -261,9 +271,10 @@ class Planner:
     def _hold(self, places: Places) -> None:
         """As a run begins: what it reads next stays, and what earlier ones have done goes."""
         if not self._held and self._options.group is not None:
+            mine = self._assigned(places)
             new = places == self._initial  # then nothing was done, also where that is `latest`
-            done = {} if new else done_before(places, self._options.retain)
-            self._watch.hold({**places, **done}, done)
+            done = {} if new else done_before(mine, self._options.retain)
+            self._watch.hold({**mine, **done}, done)
         self._held = True
 
     def _early(self, places: Places, ahead: Places, least: int) -> bool:
@@ -288,7 +299,7 @@ class Planner:
                         first=one.first,
                     )
         seen = shown.keys() | self._watch.last().keys()
-        gone = [uuid for uuid in places if uuid not in seen]
+        gone = [uuid for uuid in self._assigned(places) if uuid not in seen]
         if self._options.mesh is not None:
             self._leaving.check(places, gone, shown, self._watch.unheard())
         elif gone and self._options.fail_on_loss and not self._watch.silent():

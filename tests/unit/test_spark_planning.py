@@ -10,7 +10,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.spark._source.offsets import Shown
-from tests.support.sparked import A, B, Told, nexts, offset, options
+from tests.support.sparked import A, B, C, Told, nexts, offset, options
 
 pytest.importorskip("pyspark")
 from meshmsg.spark._source.planning import Planner
@@ -200,6 +200,36 @@ def test_limits_of_rows_and_bytes_hold_together() -> None:
     query.told.mean = {A: 100.0}
     assert query.latest(offset(a=1), rows=50, size=1024) == {"a": 11}
     assert query.latest(offset(a=1), rows=5, size=1024) == {"a": 6}
+
+
+def test_spools_that_are_assigned_are_read_and_no_others() -> None:
+    """Also where others are shown; a batch read needs each of them, a stream waits for it."""
+    query = Query(assign=f"{A},{C}", startingOffsets="earliest", groupId="g")
+    query.told.say(a=(1, 10), b=(1, 10))
+    start = query.planner.initial()
+    assert nexts(start) == {"a": 1}
+    query.told.say(c=(4, 6))
+    assert query.latest(start) == {"a": 10, "c": 4}
+    assert nexts(query.planner.report() or {}) == {"a": 10, "c": 6}
+    batch = Query(stream=False, assign=f"{A},{C}")
+    batch.told.say(a=(1, 10), b=(1, 10))
+    with pytest.raises(mm.UsageError, match=f"option assign names the spool {C}"):
+        batch.planner.all()
+    batch.told.say(c=(4, 6))
+    assert [(one.uuid, one.first, one.end) for one in batch.planner.all()] == [(A, 1, 10), (C, 4, 6)]
+
+
+def test_who_is_assigned_no_more_keeps_its_place_and_is_not_missed() -> None:
+    """It is neither read, nor held, nor a loss once nobody shows it."""
+    query = Query(assign=A, groupId="g", retainBatches=0)
+    query.told.say(a=(1, 10), b=(1, 10))
+    assert query.latest(offset(a=5, b=5)) == {"a": 10, "b": 5}
+    del query.told.shown[B]
+    assert query.latest(offset(a=5, b=5)) == {"a": 10, "b": 5}
+    query.planner.commit(offset(a=10, b=5))
+    assert query.told.held == [({"a": 5}, {"a": 5}), ({"a": 10}, {"a": 10})]
+    query.planner.prepare()
+    assert query.latest(offset(a=5, b=5)) == {"a": 10, "b": 5}
 
 
 def test_tasks_carry_all_that_executors_need() -> None:
