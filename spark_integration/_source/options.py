@@ -37,6 +37,12 @@ RETIRE_MAX_S = 365 * 86_400.0
 """Seconds that a spool may be gone from a mesh before its place goes: a year."""
 BATCH_BYTES_MAX = 2**30
 """Bytes of a record batch: what 32-bit offsets of Arrow can address, with room."""
+GROUP_MAX = 53
+"""Characters of a `groupId`: what a lease may be called, without what tells its run (holding.py)."""
+MARK_SIZE = 8
+"""Octets that are drawn for a group of which only the beginning is said; two digits for each."""
+PREFIX_MAX = GROUP_MAX - 1 - 2 * MARK_SIZE
+"""Characters of a `groupIdPrefix`."""
 RETAIN_MAX = 10_000
 """Ends of batches that are remembered."""
 PARTITIONS_MAX = 100_000
@@ -96,6 +102,7 @@ class SourceOptions:
     fail_on_loss: bool = True
     compacted: bool = False
     group: str | None = None
+    group_prefix: str | None = None
     group_ttl: float = 86_400.0
     retain: int = 1
     offset_timeout: float = 10.0
@@ -152,6 +159,21 @@ def _places(name: str, value: str) -> Start:
                 f"earliest or {LATEST} for latest"
             )
     return found
+
+
+def _group(most: int) -> Callable[[str, str], str]:
+    """Return what reads a name that a lease can have."""
+
+    def parsed(name: str, value: str) -> str:
+        word = text(name, value)
+        if not re.fullmatch(rf"[A-Za-z0-9_-][A-Za-z0-9._-]{{0,{most - 1}}}", word):
+            raise UsageError(
+                f"option {name} is {value!r}; it is 1 to {most} of A-Z, a-z, 0-9, dot, underscore "
+                "and hyphen, with no dot in front"
+            )
+        return word
+
+    return parsed
 
 
 def _assigned(name: str, value: str) -> tuple[str, ...]:
@@ -255,7 +277,8 @@ _OPTIONS: dict[str, _Option] = {
     "maxBytesPerPartition": _Option(size(1, SEQ_MAX), "partition_bytes"),
     "failOnDataLoss": _Option(flag, "fail_on_loss"),
     "compacted": _Option(flag, "compacted"),
-    "groupId": _Option(text, "group", STREAM),
+    "groupId": _Option(_group(GROUP_MAX), "group", STREAM),
+    "groupIdPrefix": _Option(_group(PREFIX_MAX), "group_prefix", STREAM),
     "groupTtl": _Option(seconds(TTL_MAX_S), "group_ttl", STREAM),
     "retainBatches": _Option(whole(0, RETAIN_MAX), "retain", STREAM),
     "offsetTimeout": _Option(seconds(TIMEOUT_MAX_S), "offset_timeout"),
@@ -381,6 +404,8 @@ def _together(options: SourceOptions) -> None:
     """Raise if what each may be, both cannot."""
     if options.topics is not None and options.pattern is not None:
         raise UsageError("subscribe and subscribePattern are there, and one of them is enough")
+    if options.group is not None and options.group_prefix is not None:
+        raise UsageError("groupId and groupIdPrefix are there, and one of them is enough")
     if options.retire_after is not None and options.mesh is None:
         raise UsageError("option retireAfter is of spools that a mesh finds: mesh.* is not there")
     least, most = options.min_rows, options.max_rows

@@ -18,6 +18,7 @@ import meshmsg as mm
 from .leaving import Leaving
 from .lives import Lives, look_before
 from .moments import number_at
+from .naming import GroupName
 from .offsets import (
     Place,
     Places,
@@ -66,6 +67,7 @@ class Planner:
         self._behind: dict[str, float] = {}
         self._leaving = Leaving(options, clock)
         self._lives = Lives(options, look)
+        self._group = GroupName(options)
         self._told = ""
 
     def initial(self) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class Planner:
             shown = self._heard(everybody=False)
             starting = self._numbers(self._options.starting, shown)
             self._initial = places_of("startingOffsets", starting, shown)
-        return to_json(self._initial)
+        return self._group.written(to_json(self._initial))
 
     def latest(
         self,
@@ -103,6 +105,7 @@ class Planner:
             UsageError: Another query reads with the same `groupId`.
         """
         places = from_json(start)
+        self._group.read(start)
         self._hold(places)
         shown = self._assigned(self._watch.ask()) if self._target is None else self._target
         self._tell()
@@ -133,9 +136,9 @@ class Planner:
         if end != start:
             end = self._leaving.without_retired(end)
             self._last = {uuid: place for uuid, place in self._last.items() if uuid in end}
-            if self._options.group is not None:
+            if self._group.name is not None:
                 end = behind(start, end)
-        return to_json(end)
+        return self._group.written(to_json(end))
 
     def latest_of_all(self) -> dict[str, Any]:
         """Return where all that is there ends, of Spark that does not say where a batch begins.
@@ -159,7 +162,7 @@ class Planner:
         """Return where all that is there ends, as it was said last; None: nothing was."""
         shown = self._assigned(self._watch.last())
         found = {uuid: Place(one.stable, one.epoch) for uuid, one in shown.items()}
-        return to_json({**self._last, **found}) if found else None
+        return self._group.written(to_json({**self._last, **found})) if found else None
 
     def prepare(self) -> None:
         """What is there now is all that is read.
@@ -178,6 +181,7 @@ class Planner:
             SpoolChangedError: A copy from before was put back.
         """
         places = from_json(start)
+        self._group.read(end)  # its start may be that of a run which died, and was drawn anew
         self._hold(places)
         found = spans(places, from_json(end))
         if not found:
@@ -213,9 +217,9 @@ class Planner:
     def commit(self, end: Mapping[str, Any]) -> None:
         """Spark needs nothing below an offset any more: the group trims, some batches later."""
         self._ends.append(from_json(end))
-        if len(self._ends) > self._options.retain and self._options.group is not None:
+        if len(self._ends) > self._options.retain and self._group.name is not None:
             done = self._assigned(self._ends[0])
-            self._watch.hold(done, done)
+            self._watch.hold(done, done, self._group.name)
 
     def close(self) -> None:
         """Ask no more."""
@@ -270,11 +274,11 @@ class Planner:
 
     def _hold(self, places: Places) -> None:
         """As a run begins: what it reads next stays, and what earlier ones have done goes."""
-        if not self._held and self._options.group is not None:
+        if not self._held and self._group.name is not None:
             mine = self._assigned(places)
             new = places == self._initial  # then nothing was done, also where that is `latest`
             done = {} if new else done_before(mine, self._options.retain)
-            self._watch.hold({**mine, **done}, done)
+            self._watch.hold({**mine, **done}, done, self._group.name)
         self._held = True
 
     def _early(self, places: Places, ahead: Places, least: int) -> bool:

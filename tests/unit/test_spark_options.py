@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg._ranges.form import lease_name
+from meshmsg.spark._source.holding import RUN
 from meshmsg.spark._source.options import (
+    MARK_SIZE,
     OPTION_NAMES,
     MeshOptions,
     Moments,
@@ -42,6 +45,10 @@ ROOT_OF_WRONG = [
     ("fetchTimeout", "soon", "it is a time such as"),
     ("failOnDataLoss", "", "it is true or false"),
     ("groupId", " ", "is empty"),
+    ("groupId", "my group", "1 to 53 of A-Z"),
+    ("groupId", ".g", "no dot in front"),
+    ("groupId", "g" * 54, "1 to 53 of A-Z"),
+    ("groupIdPrefix", "g" * 37, "1 to 36 of A-Z"),
     ("startingTimestamp", "yesterday", "milliseconds since 1970, or a time with its zone"),
     ("startingTimestamp", "2026-11-28T09:30:00", "a time with its zone"),
     ("startingTimestamp", "1969-11-28T09:30:00Z", "milliseconds since 1970"),
@@ -219,6 +226,18 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(mm.UsageError, match="the first is not above the second"):
         options(minOffsetsPerTrigger=5, maxOffsetsPerTrigger=4)
     assert options(minOffsetsPerTrigger=4, maxOffsetsPerTrigger=4).min_rows == 4
+
+
+def test_a_group_has_a_name_that_leases_can_have() -> None:
+    """With what tells its run, and what is drawn for it: the longest ones are just that long."""
+    longest, prefix = options(groupId="g" * 53).group, options(groupIdPrefix="g" * 36).group_prefix
+    assert longest is not None
+    assert lease_name((longest + RUN).encode())
+    assert not lease_name((longest + "g" + RUN).encode())
+    assert prefix is not None
+    assert len(prefix) + 1 + 2 * MARK_SIZE == len(longest)
+    with pytest.raises(mm.UsageError, match="groupId and groupIdPrefix are there"):
+        options(groupId="g", groupIdPrefix="g")
 
 
 def test_topics_are_named_or_matched() -> None:
