@@ -45,6 +45,8 @@ PREFIX_MAX = GROUP_MAX - 1 - 2 * MARK_SIZE
 """Characters of a `groupIdPrefix`."""
 RETAIN_MAX = 10_000
 """Ends of batches that are remembered."""
+RETRIES_MAX = 1_000
+"""Times that a task asks anew before it fails."""
 PARTITIONS_MAX = 100_000
 """Tasks of a batch."""
 EARLIEST, LATEST = -2, -1
@@ -107,6 +109,8 @@ class SourceOptions:
     retain: int = 1
     offset_timeout: float = 10.0
     fetch_timeout: float = 120.0
+    fetch_retries: int = 0
+    fetch_interval: float = 0.01
     batch_bytes: int = 2 * 2**20
     security: str | None = None
     topic: str | None = None
@@ -283,6 +287,8 @@ _OPTIONS: dict[str, _Option] = {
     "retainBatches": _Option(whole(0, RETAIN_MAX), "retain", STREAM),
     "offsetTimeout": _Option(seconds(TIMEOUT_MAX_S), "offset_timeout"),
     "fetchTimeout": _Option(seconds(TIMEOUT_MAX_S), "fetch_timeout"),
+    "fetchRetries": _Option(whole(0, RETRIES_MAX), "fetch_retries"),
+    "fetchRetryInterval": _Option(seconds(TIMEOUT_MAX_S), "fetch_interval"),
     "batchBytes": _Option(size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
     "security": _Option(text, "security", BATCH | STREAM | LIVE),
     "topic": _Option(text, "topic", BATCH | STREAM | LIVE),

@@ -59,6 +59,8 @@ ROOT_OF_WRONG = [
     ("startingOffsetsByTimestamp", f'{{"{A}": true}}', "milliseconds since 1970"),
     ("delivery", "exactly_once", "at_least_once or at_most_once"),
     ("retireAfter", "never", "it is a time such as"),
+    ("fetchRetries", "1001", "0 to 1,000"),
+    ("fetchRetryInterval", "0", "above 0"),
     ("assign", '["x"]', "32 hex digits each, with commas between"),
     ("assign", f"{A},{A}", "names something twice"),
     ("retireAfter", "1d", "is of spools that a mesh finds"),
