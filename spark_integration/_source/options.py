@@ -27,6 +27,7 @@ from meshmsg.spark._parsing import (
     whole,
 )
 
+from .elsewhere import why_not
 from .schema import COLUMNS, DEFAULT_COLUMNS, HEADERS, META
 
 SEQ_MAX = 2**63 - 1
@@ -325,7 +326,7 @@ def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
         name = "endpoints" if word.lower() == "path" else _BY_WORD.get(word.lower())
         if name is None:
             raise UsageError(
-                f"option {word} is none of the meshmsg source" + near(word, OPTION_NAMES)
+                f"option {word} is none of the meshmsg source" + why_not(word, OPTION_NAMES)
             )
         named[name] = value
     live = "delivery" in named and _delivery("delivery", named["delivery"])

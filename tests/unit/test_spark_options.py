@@ -10,6 +10,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._ranges.form import lease_name
+from meshmsg.spark._source.elsewhere import _SAID
 from meshmsg.spark._source.holding import RUN
 from meshmsg.spark._source.options import (
     MARK_SIZE,
@@ -89,6 +90,35 @@ def test_an_unknown_option_is_refused_with_the_near_name(word: str, near: str) -
     """Kafka ignores it; a limit that is misspelled would be none."""
     with pytest.raises(mm.UsageError, match=f"{word} is none .* did you mean {near}"):
         options(**{word: 1})
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("kafka.bootstrap.servers", "say endpoints"),
+        ("kafka.security.protocol", "security says what protects"),
+        ("kafkaConsumer.pollTimeoutMs", "say fetchTimeout"),
+        ("onProducerLost", "failOnDataLoss says what becomes"),
+        ("producerTimeout", "say fetchTimeout for tasks"),
+        ("pushdown", "subscribe, assign"),
+    ],
+)
+def test_who_looks_for_an_option_of_another_source_is_told_what_to_use(
+    word: str, advice: str
+) -> None:
+    """And the page for those who come from Kafka says the same of it."""
+    with pytest.raises(mm.UsageError, match=f"option {word} is none .*{advice}"):
+        options(**{word: 1})
+    page = Path(__file__).parents[2] / "docs/guide/spark-from-kafka.md"
+    assert f"`{word}`" in page.read_text(encoding="utf-8")
+
+
+def test_what_is_said_of_options_elsewhere_names_options_that_are_there() -> None:
+    """None of which is misspelled."""
+    for word, said in _SAID.items():
+        assert word not in map(str.lower, OPTION_NAMES)
+        named = re.findall(r"[a-z]+[A-Z]\w+", said)
+        assert set(named) <= set(OPTION_NAMES), said
 
 
 def test_a_name_that_is_near_nothing_gets_no_advice() -> None:
