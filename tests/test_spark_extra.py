@@ -78,7 +78,8 @@ def double(item):
     return item * 2
 
 if __name__ == "__main__":
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.getOrCreate()
     with FanOut(spark, double, workers=2) as fan:
         assert list(fan.map([b"a", b"b"])) == [b"aa", b"bb"]
     rows = spark.range(3).selectExpr("cast(cast(id as string) as binary) as value")
@@ -93,9 +94,7 @@ if __name__ == "__main__":
 
 
 @needs_spark
-@pytest.mark.skipif(
-    "MESHMSG_FRESH_VENV" not in os.environ, reason="long: set MESHMSG_FRESH_VENV=1"
-)
+@pytest.mark.skipif("MESHMSG_FRESH_VENV" not in os.environ, reason="long: set MESHMSG_FRESH_VENV=1")
 def test_a_fresh_environment_needs_the_extra_and_no_more(tmp_path: Path) -> None:
     """A wheel of this checkout, with `[spark]`; nothing else is there that could bring pandas."""
     source, out, venv = tmp_path / "source", tmp_path / "out", tmp_path / "venv"

@@ -46,7 +46,7 @@ class GroupName:
         self._mark = mark or self._mark or self._drawn()
 
     def written(self, offset: dict[str, Any]) -> dict[str, Any]:
-        """Return an offset with the name, drawn if there is none yet; Spark has it in this order."""
+        """Return an offset with the name, drawn if there is none yet; in sorted order."""
         self._mark = self._mark or self._drawn()
         return {MARK: self._mark, **offset} if self._mark else offset
 

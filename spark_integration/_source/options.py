@@ -39,7 +39,7 @@ RETIRE_MAX_S = 365 * 86_400.0
 BATCH_BYTES_MAX = 2**30
 """Bytes of a record batch: what 32-bit offsets of Arrow can address, with room."""
 GROUP_MAX = 53
-"""Characters of a `groupId`: what a lease may be called, without what tells its run (holding.py)."""
+"""Characters of a `groupId`: what a lease may be called, without that of its run (holding.py)."""
 MARK_SIZE = 8
 """Octets that are drawn for a group of which only the beginning is said; two digits for each."""
 PREFIX_MAX = GROUP_MAX - 1 - 2 * MARK_SIZE

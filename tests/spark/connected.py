@@ -137,7 +137,8 @@ def main() -> None:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     builder: Any = SparkSession.builder
     spark = builder.remote("local[2]").getOrCreate()
-    found = {"session": type(spark).__module__, "batch": read(spark, endpoint).count()}
+    found: dict[str, Any] = {"session": type(spark).__module__}
+    found["batch"] = read(spark, endpoint).count()
     found["sql"] = viewed(spark, endpoint)
     register(spark)
     found["registered"] = read(spark, endpoint).count()

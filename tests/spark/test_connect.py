@@ -24,11 +24,11 @@ pytestmark = [
 ]
 
 COUNT = 1000
-PATIENCE_S = 240
+PATIENCE_S = 540
 
 
 def test_a_session_of_spark_connect(tmp_path: Path) -> None:
-    """What docs/spark.md says of it: what works there, and what needs a SparkContext and says so."""
+    """What docs/spark.md says of it: what works, and what needs a SparkContext and says so."""
     with (
         filled(tmp_path / "spool", COUNT) as spool,
         mm.SpoolServer(spool, bind=of_its_own()) as server,

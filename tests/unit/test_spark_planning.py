@@ -216,7 +216,10 @@ def test_spools_that_are_assigned_are_read_and_no_others() -> None:
     with pytest.raises(mm.UsageError, match=f"option assign names the spool {C}"):
         batch.planner.all()
     batch.told.say(c=(4, 6))
-    assert [(one.uuid, one.first, one.end) for one in batch.planner.all()] == [(A, 1, 10), (C, 4, 6)]
+    assert [(one.uuid, one.first, one.end) for one in batch.planner.all()] == [
+        (A, 1, 10),
+        (C, 4, 6),
+    ]
 
 
 def test_who_is_assigned_no_more_keeps_its_place_and_is_not_missed() -> None:

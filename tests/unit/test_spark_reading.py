@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType  # noqa: E402
 from meshmsg.spark._source import reader_of, schema_of, stream_reader_of  # noqa: E402
 from meshmsg.spark._source.opening import remote_of  # noqa: E402
 from meshmsg.spark._source.reading import CONNECTIONS, RangePartition, read_range  # noqa: E402
+from meshmsg.spark._source.schema import record_batch  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +95,26 @@ def test_a_row_has_what_the_message_has(tmp_path: Path) -> None:
     assert first["endpoint"] == server.endpoint
     assert first["timestamp"].year >= 2020
     assert (second["key"], second["value"], second["headers"]) == (None, b"", [])
+
+
+def test_the_columns_of_a_task_are_the_memory_of_the_batch(tmp_path: Path) -> None:
+    """What was read is not copied again on its way to Spark."""
+    with (
+        filled(tmp_path / "s", 1000) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+        mm.RemoteSpool(server.endpoint) as remote,
+    ):
+        (batch,) = remote.read(1, 1001)
+    constants = dict.fromkeys(("producer", "topic", "endpoint"))
+    made = record_batch(batch, options(includeHeaders="true"), constants)
+    own = pa.record_batch(batch)
+
+    def addresses(column: Any) -> list[int]:
+        return [one.address for one in column.buffers() if one is not None]
+
+    pairs = {"value": "data", "offset": "seq", "epoch": "epoch", "timestamp": "time"}
+    for name, of_spool in (pairs | {"key": "key", "headers": "headers"}).items():
+        assert addresses(made.column(name)) == addresses(own.column(of_spool)) != [], name
 
 
 @pytest.mark.parametrize(
