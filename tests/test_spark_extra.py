@@ -1,7 +1,7 @@
 """`pip install "meshmsg[spark]"` and no more: it brings what Spark asks for where meshmsg calls it.
 
 The long form makes an environment with that extra alone, and runs a fan-out and a batch in it:
-MESHMSG_FRESH_VENV=1. Not here: what is in the wheel (test_packaging.py).
+MESHMSG_FRESH_VENV=1, as `make wheels` has it. Not here: what is in the wheel (test_packaging.py).
 """
 
 from __future__ import annotations

@@ -135,7 +135,9 @@ def main() -> None:
     endpoint, folder = sys.argv[1], Path(sys.argv[2])
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_TESTING"] = "1"  # a free port, in place of one for all that run here
     builder: Any = SparkSession.builder
+    builder = builder.config("spark.connect.grpc.binding.address", "127.0.0.1")
     spark = builder.remote("local[2]").getOrCreate()
     found: dict[str, Any] = {"session": type(spark).__module__}
     found["batch"] = read(spark, endpoint).count()
