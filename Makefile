@@ -103,6 +103,7 @@ wheels: $(BUILD)/wheels.stamp
 	  $(VENV)/bin/auditwheel show $$wheel && $(VENV)/bin/abi3audit --strict $$wheel || exit 1; \
 	done
 	$(VENV)/bin/twine check --strict dist/*
+	MESHMSG_FRESH_VENV=1 $(PY) -m pytest -q tests/test_spark_extra.py
 
 # ---- the library for C: libmeshmsg.so, libmeshmsg.a, meshmsg.pc and the headers; Python is not needed ----
 

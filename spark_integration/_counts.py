@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._tasks import context_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -62,10 +64,11 @@ def count_reads(session: SparkSession) -> SourceCounts:
 
     Raises:
         ImportError: pyspark is not there.
+        UsageError: The session is one of Spark Connect.
     """
     from pyspark_meshmsg import DefaultSource
 
-    context = session.sparkContext
+    context = context_of(session, "count_reads()")
     accumulators = {name: context.accumulator(0) for name in NAMES}
 
     class CountedSource(DefaultSource):

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
 )
 
 from .options import SinkOptions
+from .rows import HEADERS, KEY, VALUE
 from .sending import name_of, send
 
 if TYPE_CHECKING:
@@ -118,11 +119,15 @@ class RowStreamWriter(DataSourceStreamWriter):
         return sent_of_stream(self._batches(iterator), self._options)
 
     def _batches(self, rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        """Make batches of the types that Spark has: rows without any key do not tell its type."""
         import pyarrow as pa
 
+        header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+        types = {VALUE: pa.binary(), KEY: pa.binary(), HEADERS: pa.list_(header)}
+        schema = pa.schema([(name, types[name]) for name in self._columns])
         while some := list(islice(rows, ROWS_AT_ONCE)):
             table = {name: [_plain(row[name]) for row in some] for name in self._columns}
-            yield pa.record_batch(table)
+            yield pa.record_batch(table, schema=schema)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Tell what was sent."""
@@ -134,7 +139,9 @@ class RowStreamWriter(DataSourceStreamWriter):
 
 
 def _plain(value: Any) -> Any:
-    """Return what Arrow knows: headers as dicts, octets as bytes."""
+    """Return what Arrow knows: headers as pairs, text and octets as bytes."""
     if isinstance(value, list):
-        return [one.asDict() for one in value]
+        return [(one["key"], _plain(one["value"])) for one in value]
+    if isinstance(value, str):
+        return value.encode()
     return bytes(value) if isinstance(value, bytearray) else value

@@ -33,6 +33,7 @@ class Held(NamedTuple):
 
     first: int
     done: int
+    group: str | None
 
 
 class Holding:
@@ -73,7 +74,7 @@ class Holding:
         Raises:
             MeshError: The server did not answer.
         """
-        group, ttl = self._options.group, self._options.group_ttl
+        group, ttl = held.group, self._options.group_ttl
         self.tried = True
         if group is None or not self._is_alone(remote, info, group):
             return

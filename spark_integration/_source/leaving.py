@@ -1,7 +1,8 @@
-"""Spools that have left a mesh: whether something of them was not read.
+"""Spools that have left a mesh: whether something of them was not read, and when their places go.
 
 Not here: who has left (discovery.py). Law: a spool that was read to its end may go; who comes back
-within `offsetTimeout` was not gone. Time is an argument.
+within `offsetTimeout` was not gone. A place goes only if the user said after which time. Time is
+an argument.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from .offsets import Places, Shown
 from .options import SourceOptions
 
 LOG = logging.getLogger("meshmsg")
+PLACES_TOLD = 1_000
+"""Spools of an offset from which on the log says how many there are, each time that doubles."""
 
 
 class Leaving:
@@ -26,6 +29,9 @@ class Leaving:
         """By uuid: the number behind the last that it had."""
         self._since: dict[str, float] = {}
         self._told: set[str] = set()
+        self._unheard = False
+        """Whether an endpoint has never answered: it may show what seems to be gone."""
+        self._many = PLACES_TOLD
 
     def check(
         self,
@@ -47,7 +53,7 @@ class Leaving:
         """
         for uuid, one in shown.items():
             self._ends[uuid] = max(one.stable, self._ends.get(uuid, 0))
-        now = self._clock()
+        now, self._unheard = self._clock(), bool(unheard)
         self._since = {uuid: self._since.get(uuid, now) for uuid in gone}
         self._told &= self._since.keys()
         for uuid, since in self._since.items():
@@ -55,6 +61,31 @@ class Leaving:
             if not patient and not unheard and uuid not in self._told:
                 self._gone(uuid, places)
                 self._told.add(uuid)
+        self._count(places)
+
+    def without_retired(self, end: Places) -> Places:
+        """Return the end of a batch, without the spools that are gone for `retireAfter`."""
+        after = self._options.retire_after
+        if after is None or self._unheard:
+            return end
+        after, now = max(after, self._options.offset_timeout), self._clock()
+        retired = {uuid for uuid, since in self._since.items() if now - since >= after}
+        for uuid in sorted(retired & end.keys()):
+            LOG.warning(
+                "retired: the spool %s, read up to %d, has been gone for retireAfter; should it "
+                "come back, it is read from its first message on",
+                *(uuid, end[uuid].next - 1),
+            )
+        return {uuid: place for uuid, place in end.items() if uuid not in retired}
+
+    def _count(self, places: Places) -> None:
+        if len(places) >= self._many:
+            self._many = 2 * len(places)
+            LOG.warning(
+                "the checkpoint has %d spools in each of its offsets, and %d of them are shown by "
+                "nobody: retireAfter drops those that are gone for good",
+                *(len(places), len(self._since)),
+            )
 
     def _gone(self, uuid: str, places: Places) -> None:
         place, end = places[uuid], self._ends.get(uuid)

@@ -26,6 +26,8 @@ class Place(NamedTuple):
     """The number of the next message."""
     epoch: int
     """The life of the spool in which what is below was told as durable."""
+    kept: int = 0
+    """Where the batch that ends here began; 0: that is not known."""
 
 
 Places = dict[str, Place]
@@ -54,10 +56,12 @@ class Span(NamedTuple):
 
 def to_json(places: Mapping[str, Place]) -> dict[str, Any]:
     """Return an offset as Spark keeps it."""
-    sorted_places = {
-        uuid: {"epoch": places[uuid].epoch, "next": places[uuid].next} for uuid in sorted(places)
-    }
-    return {"p": sorted_places, "v": FORM}
+    return {"p": {uuid: _words(places[uuid]) for uuid in sorted(places)}, "v": FORM}
+
+
+def _words(place: Place) -> dict[str, int]:
+    kept = {"kept": place.kept} if place.kept else {}
+    return {"epoch": place.epoch, **kept, "next": place.next}
 
 
 def from_json(offset: Mapping[str, Any]) -> Places:
@@ -73,7 +77,8 @@ def from_json(offset: Mapping[str, Any]) -> Places:
         )
     made: Places = {}
     for uuid, one in offset.get("p", {}).items():
-        place = Place(one.get("next", 0), one.get("epoch", 0)) if isinstance(one, dict) else None
+        known = isinstance(one, dict)
+        place = Place(*(one.get(name, 0) for name in ("next", "epoch", "kept"))) if known else None
         if not UUID.fullmatch(uuid) or place is None or not _numbers(place):
             raise UsageError(f"the checkpoint has {one!r} for {uuid!r}, which is no place")
         made[uuid] = place
@@ -82,13 +87,37 @@ def from_json(offset: Mapping[str, Any]) -> Places:
 
 def _numbers(place: Place) -> bool:
     right = all(isinstance(n, int) and not isinstance(n, bool) for n in place)
-    return right and 0 < place.next <= SEQ_MAX and 0 <= place.epoch < 2**32
+    there = 0 < place.next <= SEQ_MAX and 0 <= place.kept <= place.next
+    return right and there and 0 <= place.epoch < 2**32
 
 
 def on(place: Place, shown: Shown) -> Place:
     """Return the place behind what is durable; the same one if nothing came: an epoch alone is no
     news, as each new text of an offset is a batch."""
     return Place(shown.stable, shown.epoch) if shown.stable > place.next else place
+
+
+def behind(start: Places, end: Places) -> Places:
+    """Return the end of a batch, with where that batch began: a later run keeps what is between."""
+    return {
+        uuid: place._replace(kept=start[uuid].next if uuid in start else 0)
+        for uuid, place in end.items()
+    }
+
+
+def done_before(places: Places, retain: int) -> Places:
+    """Return what a run that begins at an offset may trim: what is below these.
+
+    Args:
+        places: Where it begins. What is below them is written, and the checkpoint says so.
+        retain: Batches that stay though they are done. An offset knows where one batch began, so
+            with more than one nothing is known of it.
+    """
+    if retain == 0:
+        return places
+    if retain > 1:
+        return {}
+    return {uuid: place._replace(next=place.kept) for uuid, place in places.items() if place.kept}
 
 
 def _lag_of(start: Mapping[str, Place], end: Mapping[str, Place]) -> dict[str, int]:

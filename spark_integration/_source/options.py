@@ -27,16 +27,27 @@ from meshmsg.spark._parsing import (
     whole,
 )
 
+from .elsewhere import why_not
 from .schema import COLUMNS, DEFAULT_COLUMNS, HEADERS, META
 
 SEQ_MAX = 2**63 - 1
 """The largest number that an option can name."""
 TTL_MAX_S = 7 * 86_400.0
 """Seconds of a lease over the wire: a week."""
+RETIRE_MAX_S = 365 * 86_400.0
+"""Seconds that a spool may be gone from a mesh before its place goes: a year."""
 BATCH_BYTES_MAX = 2**30
 """Bytes of a record batch: what 32-bit offsets of Arrow can address, with room."""
+GROUP_MAX = 53
+"""Characters of a `groupId`: what a lease may be called, without that of its run (holding.py)."""
+MARK_SIZE = 8
+"""Octets that are drawn for a group of which only the beginning is said; two digits for each."""
+PREFIX_MAX = GROUP_MAX - 1 - 2 * MARK_SIZE
+"""Characters of a `groupIdPrefix`."""
 RETAIN_MAX = 10_000
 """Ends of batches that are remembered."""
+RETRIES_MAX = 1_000
+"""Times that a task asks anew before it fails."""
 PARTITIONS_MAX = 100_000
 """Tasks of a batch."""
 EARLIEST, LATEST = -2, -1
@@ -94,10 +105,13 @@ class SourceOptions:
     fail_on_loss: bool = True
     compacted: bool = False
     group: str | None = None
+    group_prefix: str | None = None
     group_ttl: float = 86_400.0
     retain: int = 1
     offset_timeout: float = 10.0
     fetch_timeout: float = 120.0
+    fetch_retries: int = 0
+    fetch_interval: float = 0.01
     batch_bytes: int = 2 * 2**20
     security: str | None = None
     topic: str | None = None
@@ -106,6 +120,9 @@ class SourceOptions:
     live: bool = False
     live_window: float = 1.0
     mesh: MeshOptions | None = None
+    retire_after: float | None = None
+    assign: tuple[str, ...] | None = None
+    """Uuids of the spools that are read; None: all."""
 
     @property
     def needs_sizes(self) -> bool:
@@ -145,6 +162,32 @@ def _places(name: str, value: str) -> Start:
             raise UsageError(
                 f"option {name} has {seq!r} for {uuid}; it is a number from 1 on, {EARLIEST} for "
                 f"earliest or {LATEST} for latest"
+            )
+    return found
+
+
+def _group(most: int) -> Callable[[str, str], str]:
+    """Return what reads a name that a lease can have."""
+
+    def parsed(name: str, value: str) -> str:
+        word = text(name, value)
+        if not re.fullmatch(rf"[A-Za-z0-9_-][A-Za-z0-9._-]{{0,{most - 1}}}", word):
+            raise UsageError(
+                f"option {name} is {value!r}; it is 1 to {most} of A-Z, a-z, 0-9, dot, underscore "
+                "and hyphen, with no dot in front"
+            )
+        return word
+
+    return parsed
+
+
+def _assigned(name: str, value: str) -> tuple[str, ...]:
+    found = listed(name, value)
+    for uuid in found:
+        if not UUID.fullmatch(uuid):
+            raise UsageError(
+                f"option {name} has {uuid!r}; it is uuids of spools, 32 hex digits each, with "
+                "commas between"
             )
     return found
 
@@ -239,14 +282,18 @@ _OPTIONS: dict[str, _Option] = {
     "maxBytesPerPartition": _Option(size(1, SEQ_MAX), "partition_bytes"),
     "failOnDataLoss": _Option(flag, "fail_on_loss"),
     "compacted": _Option(flag, "compacted"),
-    "groupId": _Option(text, "group", STREAM),
+    "groupId": _Option(_group(GROUP_MAX), "group", STREAM),
+    "groupIdPrefix": _Option(_group(PREFIX_MAX), "group_prefix", STREAM),
     "groupTtl": _Option(seconds(TTL_MAX_S), "group_ttl", STREAM),
     "retainBatches": _Option(whole(0, RETAIN_MAX), "retain", STREAM),
     "offsetTimeout": _Option(seconds(TIMEOUT_MAX_S), "offset_timeout"),
     "fetchTimeout": _Option(seconds(TIMEOUT_MAX_S), "fetch_timeout"),
+    "fetchRetries": _Option(whole(0, RETRIES_MAX), "fetch_retries"),
+    "fetchRetryInterval": _Option(seconds(TIMEOUT_MAX_S), "fetch_interval"),
     "batchBytes": _Option(size(4096, BATCH_BYTES_MAX), "batch_bytes", BATCH | STREAM),
     "security": _Option(text, "security", BATCH | STREAM | LIVE),
     "topic": _Option(text, "topic", BATCH | STREAM | LIVE),
+    "assign": _Option(_assigned, "assign"),
     "subscribe": _Option(listed, "topics", BATCH | STREAM),
     "subscribePattern": _Option(_pattern, "pattern", BATCH | STREAM),
     "mesh.cluster": _Option(text, "mesh.cluster"),
@@ -255,6 +302,7 @@ _OPTIONS: dict[str, _Option] = {
     "mesh.secretFile": _Option(text, "mesh.secret"),
     "mesh.bind": _Option(text, "mesh.bind"),
     "mesh.minProducers": _Option(whole(1, ENDPOINTS_MAX), "mesh.least"),
+    "retireAfter": _Option(seconds(RETIRE_MAX_S), "retire_after", STREAM),
     "delivery": _Option(_delivery, "live", BATCH | STREAM | LIVE),
     "liveWindow": _Option(seconds(TIMEOUT_MAX_S), "live_window", LIVE),
 }
@@ -278,7 +326,7 @@ def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
         name = "endpoints" if word.lower() == "path" else _BY_WORD.get(word.lower())
         if name is None:
             raise UsageError(
-                f"option {word} is none of the meshmsg source" + near(word, OPTION_NAMES)
+                f"option {word} is none of the meshmsg source" + why_not(word, OPTION_NAMES)
             )
         named[name] = value
     live = "delivery" in named and _delivery("delivery", named["delivery"])
@@ -363,6 +411,10 @@ def _together(options: SourceOptions) -> None:
     """Raise if what each may be, both cannot."""
     if options.topics is not None and options.pattern is not None:
         raise UsageError("subscribe and subscribePattern are there, and one of them is enough")
+    if options.group is not None and options.group_prefix is not None:
+        raise UsageError("groupId and groupIdPrefix are there, and one of them is enough")
+    if options.retire_after is not None and options.mesh is None:
+        raise UsageError("option retireAfter is of spools that a mesh finds: mesh.* is not there")
     least, most = options.min_rows, options.max_rows
     if least is not None and most is not None and least > most:
         raise UsageError(

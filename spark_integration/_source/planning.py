@@ -11,17 +11,21 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import meshmsg as mm
 
 from .leaving import Leaving
+from .lives import Lives, look_before
 from .moments import number_at
+from .naming import GroupName
 from .offsets import (
     Place,
     Places,
     Shown,
     Span,
+    behind,
+    done_before,
     from_json,
     limited,
     limited_bytes,
@@ -36,6 +40,7 @@ from .reading import RangePartition
 from .watch import Watch
 
 LOG = logging.getLogger("meshmsg")
+T = TypeVar("T")
 
 
 class Planner:
@@ -48,6 +53,7 @@ class Planner:
         clock: Callable[[], float] = time.monotonic,
         watch: Callable[[SourceOptions], Any] = Watch,
         find: Callable[[str, Shown, int, SourceOptions], int] = number_at,
+        look: Callable[[str, Shown, Place, SourceOptions], None] = look_before,
     ) -> None:
         self._options, self._clock, self._open = options, clock, watch
         self._find = find
@@ -60,6 +66,8 @@ class Planner:
         self._began = clock()
         self._behind: dict[str, float] = {}
         self._leaving = Leaving(options, clock)
+        self._lives = Lives(options, look)
+        self._group = GroupName(options)
         self._told = ""
 
     def initial(self) -> dict[str, Any]:
@@ -73,7 +81,7 @@ class Planner:
             shown = self._heard(everybody=False)
             starting = self._numbers(self._options.starting, shown)
             self._initial = places_of("startingOffsets", starting, shown)
-        return to_json(self._initial)
+        return self._group.written(to_json(self._initial))
 
     def latest(
         self,
@@ -97,14 +105,16 @@ class Planner:
             UsageError: Another query reads with the same `groupId`.
         """
         places = from_json(start)
+        self._group.read(start)
         self._hold(places)
-        shown = self._watch.ask() if self._target is None else self._target
+        shown = self._assigned(self._watch.ask()) if self._target is None else self._target
         self._tell()
         if clash := self._watch.clash():
             raise mm.UsageError(clash)
         self._check(places, shown)
+        late = self._lives.check(places, shown)
         ahead = {
-            uuid: on(place, shown[uuid]) if uuid in shown else place
+            uuid: on(place, shown[uuid]) if uuid in shown and uuid not in late else place
             for uuid, place in places.items()
         }
         self._last = ahead
@@ -112,14 +122,23 @@ class Planner:
             uuid: Place(one.first, one.epoch) for uuid, one in shown.items() if uuid not in places
         }
         if least is not None and self._target is None and self._early(places, ahead, least):
-            return to_json({**places, **joined})
+            return self._end(places, {**places, **joined})
         if rows is not None:
             ahead = limited(places, ahead, rows)
         if size is not None:
             ahead = limited_bytes(places, ahead, size, self._watch.means())
         if ahead != places:
             self._began = self._clock()
-        return to_json({**ahead, **joined})
+        return self._end(places, {**ahead, **joined})
+
+    def _end(self, start: Places, end: Places) -> dict[str, Any]:
+        """Return the end of a batch; of none the text is that of its start."""
+        if end != start:
+            end = self._leaving.without_retired(end)
+            self._last = {uuid: place for uuid, place in self._last.items() if uuid in end}
+            if self._group.name is not None:
+                end = behind(start, end)
+        return self._group.written(to_json(end))
 
     def latest_of_all(self) -> dict[str, Any]:
         """Return where all that is there ends, of Spark that does not say where a batch begins.
@@ -127,7 +146,7 @@ class Planner:
         Raises:
             TimedOutError: An endpoint has never answered: what was read of it is not known.
         """
-        shown = self._watch.ask(patient=bool(self._watch.unheard()))
+        shown = self._assigned(self._watch.ask(patient=bool(self._watch.unheard())))
         if unheard := self._watch.unheard():
             raise _silent(unheard, "Spark before 4.2 needs all endpoints as a query begins")
         self._last = {
@@ -141,9 +160,9 @@ class Planner:
 
     def report(self) -> dict[str, Any] | None:
         """Return where all that is there ends, as it was said last; None: nothing was."""
-        shown = self._watch.last()
+        shown = self._assigned(self._watch.last())
         found = {uuid: Place(one.stable, one.epoch) for uuid, one in shown.items()}
-        return to_json({**self._last, **found}) if found else None
+        return self._group.written(to_json({**self._last, **found})) if found else None
 
     def prepare(self) -> None:
         """What is there now is all that is read.
@@ -157,12 +176,21 @@ class Planner:
         """Return the tasks that read from one offset to another.
 
         Raises:
-            TimedOutError: No endpoint shows a spool of them, within `offsetTimeout`.
+            TimedOutError: No endpoint shows a spool of them, within `offsetTimeout`, or one that
+                began another life does not tell of the one before.
+            SpoolChangedError: A copy from before was put back.
         """
         places = from_json(start)
+        self._group.read(end)  # its start may be that of a run which died, and was drawn anew
         self._hold(places)
         found = spans(places, from_json(end))
-        return self._partitions(found) if found else []
+        if not found:
+            return []
+        tasks = self._partitions(found)
+        read = {span.uuid: places[span.uuid] for span in found if span.uuid in places}
+        if late := self._lives.check(read, self._watch.last()):
+            raise _silent(self._watch.silent(), f"they do not tell of {', '.join(sorted(late))}")
+        return tasks
 
     def all(self) -> list[RangePartition]:
         """Return the tasks of a batch read, and ask no more.
@@ -174,6 +202,9 @@ class Planner:
         """
         try:
             shown = self._heard(everybody=True)
+            for uuid in self._options.assign or ():
+                if uuid not in shown:
+                    raise _not_shown("assign", uuid, self._watch.last())
             starting = self._numbers(self._options.starting, shown)
             ending = self._numbers(self._options.ending, shown)
             start = places_of("startingOffsets", starting, shown)
@@ -186,8 +217,9 @@ class Planner:
     def commit(self, end: Mapping[str, Any]) -> None:
         """Spark needs nothing below an offset any more: the group trims, some batches later."""
         self._ends.append(from_json(end))
-        if len(self._ends) > self._options.retain and self._options.group is not None:
-            self._watch.hold(self._ends[0], self._ends[0])
+        if len(self._ends) > self._options.retain and self._group.name is not None:
+            done = self._assigned(self._ends[0])
+            self._watch.hold(done, done, self._group.name)
 
     def close(self) -> None:
         """Ask no more."""
@@ -220,8 +252,13 @@ class Planner:
             uuid: self._find(uuid, shown[uuid], time, self._options) for uuid, time in times.items()
         }
 
+    def _assigned(self, found: Mapping[str, T]) -> dict[str, T]:
+        """Return what is of spools that are to be read."""
+        wanted = self._options.assign
+        return {uuid: one for uuid, one in found.items() if wanted is None or uuid in wanted}
+
     def _heard(self, *, everybody: bool) -> dict[str, Shown]:
-        shown: dict[str, Shown] = self._watch.ask(patient=True)
+        shown = self._assigned(self._watch.ask(patient=True))
         silent = self._watch.silent()
         if silent and (everybody or not shown):
             raise _silent(silent, "they did not answer within offsetTimeout")
@@ -236,9 +273,12 @@ class Planner:
         self._told = silent
 
     def _hold(self, places: Places) -> None:
-        """As a query begins: what it reads next stays."""
-        if not self._held and self._options.group is not None:
-            self._watch.hold(places, {})
+        """As a run begins: what it reads next stays, and what earlier ones have done goes."""
+        if not self._held and self._group.name is not None:
+            mine = self._assigned(places)
+            new = places == self._initial  # then nothing was done, also where that is `latest`
+            done = {} if new else done_before(mine, self._options.retain)
+            self._watch.hold({**mine, **done}, done, self._group.name)
         self._held = True
 
     def _early(self, places: Places, ahead: Places, least: int) -> bool:
@@ -263,7 +303,7 @@ class Planner:
                         first=one.first,
                     )
         seen = shown.keys() | self._watch.last().keys()
-        gone = [uuid for uuid in places if uuid not in seen]
+        gone = [uuid for uuid in self._assigned(places) if uuid not in seen]
         if self._options.mesh is not None:
             self._leaving.check(places, gone, shown, self._watch.unheard())
         elif gone and self._options.fail_on_loss and not self._watch.silent():

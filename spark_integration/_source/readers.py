@@ -85,7 +85,7 @@ class PlainStreamReader(RangesStreamReader):
     """Of Spark 4.0 and 4.1: a batch has all that is there.
 
     Raises:
-        UsageError: A limit of a batch, or a mesh, is asked for.
+        UsageError: A limit of a batch, a mesh, or a name in the checkpoint is asked for.
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -99,6 +99,11 @@ class PlainStreamReader(RangesStreamReader):
             raise UsageError(
                 "mesh.* of a stream needs Spark 4.2 or later: before, a spool that is not found "
                 "yet would be read again from its beginning"
+            )
+        if options.group_prefix is not None:
+            raise UsageError(
+                "groupIdPrefix needs Spark 4.2 or later: before, a batch does not say where it "
+                "begins; groupId is for all versions"
             )
         super().__init__(options)
 

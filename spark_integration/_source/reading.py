@@ -144,6 +144,7 @@ class _Reach:
     def __init__(self, piece: RangePartition, options: SourceOptions) -> None:
         self._piece, self._options = piece, options
         self._endpoints = piece.endpoints
+        self._retries = options.fetch_retries
         self.remote = CONNECTIONS.of(piece, self._endpoints, options)
 
     def connect(self) -> mm.RemoteSpool:
@@ -166,6 +167,17 @@ class _Reach:
                         f"endpoint of it within fetchTimeout: {error}"
                     ) from None
         return self.remote
+
+    def again(self, error: mm.MeshError) -> bool:
+        """Whether `fetchRetries` has one left; then it was connected anew, after a while."""
+        if self._retries <= 0:
+            return False
+        self._retries -= 1
+        LOG.warning("asked anew, and %d times more: %s", self._retries, error)
+        CONNECTIONS.drop(self.remote)
+        self.remote = CONNECTIONS.of(self._piece, self._endpoints, self._options)
+        time.sleep(self._options.fetch_interval)
+        return True
 
     def moved(self) -> bool:
         """Whether the spool is elsewhere by now, and was connected to there."""
@@ -268,13 +280,16 @@ def _batches(
         except mm.PeerError as error:  # who showed it has gone: it may be elsewhere
             late = time.monotonic() - since >= options.fetch_timeout
             if late or not piece.nodes or not remote._has_gone(error):
-                raise
-            if not connected(remote):
+                if not reach.again(error):
+                    raise
+                since = time.monotonic()
+            elif not connected(remote):
                 reach.moved()
-        except mm.TimedOutError:  # it is silent: it may have gone without a word
-            if seq == moved or not reach.moved():
+        except mm.TimedOutError as error:  # it is silent: it may have gone without a word
+            if seq != moved and reach.moved():
+                moved = seq
+            elif not reach.again(error):
                 raise
-            moved = seq
         except mm.SpoolTrimmedError as error:
             if options.fail_on_loss:
                 raise mm.SpoolTrimmedError(

@@ -1,7 +1,9 @@
 """The columns that Spark sees, and making record batches of what was read.
 
 Not here: reading (reading.py). Law: types and their order are exactly those of the schema: Spark
-takes no other, and looks at the first batch only. What is in the memory of a batch is not copied.
+takes no other, and looks at the first batch only. What is in the memory of a batch is not copied;
+what came for it was, once (csrc/spool/rows.c). Rows become Python objects only where a topic is no
+text or is matched by a pattern, and those of the topics alone.
 """
 
 from __future__ import annotations

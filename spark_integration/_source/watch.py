@@ -338,12 +338,20 @@ class Watch:
         with self._changed:
             return {one.info.uuid: one.mean for one in self.endpoints if one.info and one.mean}
 
-    def hold(self, places: Mapping[str, Place], done: Mapping[str, Place]) -> None:
-        """Have the group hold what is from some places on, and remove what is below others."""
+    def hold(
+        self, places: Mapping[str, Place], done: Mapping[str, Place], group: str | None = None
+    ) -> None:
+        """Have the group hold what is from some places on, and remove what is below others.
+
+        Args:
+            places: By uuid, what is held from there on.
+            done: What is below is removed.
+            group: What it is called; None: as `groupId` says.
+        """
         with self._changed:
             for uuid, place in places.items():
                 below = done[uuid].next - 1 if uuid in done else 0
-                self._want[uuid] = Held(place.next, below)
+                self._want[uuid] = Held(place.next, below, group or self._options.group)
             for one in self.endpoints:  # nobody waits for it
                 one.want.update(self._want)
                 one.ask()

@@ -24,11 +24,11 @@ pytestmark = [
 ]
 
 COUNT = 1000
-PATIENCE_S = 240
+PATIENCE_S = 540
 
 
 def test_a_session_of_spark_connect(tmp_path: Path) -> None:
-    """Source, sink, listener and FanOut work; what needs a SparkContext says so."""
+    """What docs/spark.md says of it: what works, and what needs a SparkContext and says so."""
     with (
         filled(tmp_path / "spool", COUNT) as spool,
         mm.SpoolServer(spool, bind=of_its_own()) as server,
@@ -40,8 +40,11 @@ def test_a_session_of_spark_connect(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.strip().splitlines()[-1])
     assert "connect" in found["session"]
-    assert found["batch"] == found["stream"] == COUNT
+    counts = [found[way] for way in ("batch", "sql", "registered", "stream", "stream_sink")]
+    assert counts == [COUNT] * 5
     assert found["sink"] == 100
+    assert f"batch 0, {COUNT:,} rows in " in found["line"]
+    assert found["line"].endswith("nothing is behind")
     assert found["fan_out"] == ["aa", "bb"]
-    for call in ("mesh", "tasks"):
+    for call in ("mesh", "tasks", "counts"):
         assert "Spark Connect has none" in found[call]

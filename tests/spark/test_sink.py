@@ -132,6 +132,51 @@ def test_a_stream_is_sent_and_a_batch_that_runs_again_is_done_once(
     assert Counter(receiver.came.values()) == {1: ROWS // 2, 2: ROWS // 2}
 
 
+def test_a_stream_of_spark_before_its_arrow_writer_is_sent_by_rows(
+    spark: Any, receiver: Receiver, tmp_path: Path
+) -> None:
+    """As Spark 4.0 has it: keys that are all null, and headers, come as they are."""
+    from pyspark.sql.datasource import DataSource
+
+    class BeforeArrow(DataSource):
+        """The sink with the writer of Spark 4.0; made here, so that Spark pickles all of it."""
+
+        @classmethod
+        def name(cls) -> str:
+            """Return the name of the format."""
+            return "meshmsg_rows"
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> Any:
+            """Return the writer that takes rows."""
+            from meshmsg.spark._sink.options import sink_options
+            from meshmsg.spark._sink.rows import check_schema
+            from meshmsg.spark._sink.writers import RowStreamWriter
+
+            return RowStreamWriter(
+                sink_options(self.options, overwrite=False), check_schema(schema)
+            )
+
+    spark.dataSource.register(BeforeArrow)
+    shown = Shown(tmp_path / "spool", ROWS)
+    try:
+        query = (
+            spark.readStream.format("meshmsg")
+            .options(endpoints=shown.endpoint, startingOffsets="earliest", includeHeaders="true")
+            .options(columns="value,key,headers")
+            .load()
+            .writeStream.format("meshmsg_rows")
+            .options(endpoints=receiver.pull.endpoint)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(WAIT_S)
+    finally:
+        shown.close()
+    assert sorted(receiver.done) == sorted(b"%d" % number for number in range(1, ROWS + 1))
+    assert set(receiver.came.values()) == {1}
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "why"),
     [

@@ -1,6 +1,6 @@
 """`format("meshmsg")` with real Spark: batch, stream, SQL, and what users are told.
 
-Not here: processes that are killed (tests/crash/test_spark_kill.py), readers without Spark
+Not here: processes that are killed (test_kill.py), readers without Spark
 (tests/unit/test_spark_reading.py).
 """
 
@@ -264,3 +264,23 @@ def test_commits_trim_behind_the_query(spark: Any, tmp_path: Path) -> None:
         assert 1 < first <= 501  # of four batches, the last two are not committed, and one is kept
         stream.run(server.endpoint, **group)
         assert len(stream.offsets()) == 1000
+
+
+def test_runs_of_one_batch_trim_what_earlier_runs_have_done(spark: Any, tmp_path: Path) -> None:
+    """Of each run the last batch is never committed; the next but one trims it as it begins."""
+    with (
+        mm.Spool(str(tmp_path / "s"), segment_bytes=65_536) as spool,
+        mm.SpoolServer(spool, bind=of_its_own(), trim=True) as server,
+    ):
+        stream, firsts = Stream(spark, tmp_path), []
+        clock = server._answers._clock
+        for run in range(4):
+            spool.append_many([b"x" * 1000] * 200)
+            # the lease of the run before is over, as of one that began a minute ago
+            server._answers._clock = lambda run=run: clock() + 60.0 * run
+            batches = stream.run(server.endpoint, startingOffsets="earliest", groupId="g")
+            assert [one.numInputRows for one in batches] == [200]
+            firsts.append(spool.info().first_seq)
+        assert firsts[:2] == [1, 1]
+        assert 1 < firsts[2] <= 201 < firsts[3] <= 401
+        assert stream.offsets() == [(spool.info().uuid, seq) for seq in range(1, 801)]

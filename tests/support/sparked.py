@@ -52,6 +52,7 @@ class Told:
         self.never: list[str] = []
         self.mean: dict[str, float] = {}
         self.held: list[tuple[dict[str, int], dict[str, int]]] = []
+        self.groups: list[str | None] = []
         self.closed = 0
         self.clashing = ""
 
@@ -90,9 +91,10 @@ class Told:
         """Return mean sizes."""
         return self.mean
 
-    def hold(self, places: Places, done: Places) -> None:
+    def hold(self, places: Places, done: Places, group: str | None = None) -> None:
         """Note what a group would hold."""
         self.held.append((nexts(places), nexts(done)))
+        self.groups.append(group)
 
     def close(self) -> None:
         """Note it."""

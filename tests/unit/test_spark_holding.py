@@ -34,7 +34,8 @@ class Side:
 
     def keep(self, holding: Holding, first: int, done: int = 0) -> None:
         """Have it hold from there on, as the spool is now."""
-        holding.keep(self.remote, self.remote.info(), Held(first, done))
+        group = holding._options.group
+        holding.keep(self.remote, self.remote.info(), Held(first, done, group))
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import meshmsg as mm
 from tests.support.sparked import A, B, Told, nexts, offset, options
 
 pytest.importorskip("pyspark")
+from meshmsg.spark._source.leaving import PLACES_TOLD
+from meshmsg.spark._source.offsets import Place, to_json
 from meshmsg.spark._source.planning import Planner
 from meshmsg.spark._source.readers import PlainStreamReader
 
@@ -96,6 +98,54 @@ def test_a_run_that_begins_later_knows_of_no_end_and_says_so(caplog: Any) -> Non
         assert query.latest(offset(a=10, b=10), now) == {"a": 12, "b": 10}
     [record] = caplog.records
     assert f"{B}, read up to 9, is shown by nobody" in record.message
+
+
+def test_places_of_who_is_gone_for_long_go_with_the_next_batch(caplog: Any) -> None:
+    """Not before, as an offset that differs is a batch; and not unless that was asked for."""
+    for given, left in (({}, {"a": 12, "b": 15}), ({"retireAfter": "1h"}, {"a": 12})):
+        query = Query(**given)
+        query.told.say(a=(1, 10), b=(1, 15))
+        query.latest(offset(a=10, b=15), 0.0)
+        query.leaves()
+        for now in (1.0, 3600.9, 3601.0):
+            assert query.latest(offset(a=10, b=15), now) == {"a": 10, "b": 15}
+        assert caplog.records == []
+        query.told.say(a=(1, 12))
+        assert query.latest(offset(a=10, b=15), 3602.0) == left
+    assert nexts(query.planner.report() or {}) == {"a": 12}
+    assert [r.message for r in caplog.records] == [
+        f"retired: the spool {B}, read up to 14, has been gone for retireAfter; should it come "
+        "back, it is read from its first message on"
+    ]
+
+
+@pytest.mark.parametrize("away", ["a little", "perhaps"])
+def test_who_may_be_there_keeps_its_place(away: str) -> None:
+    """Not gone for so long yet; or an endpoint has never answered, which may show it."""
+    query = Query(retireAfter="1s")  # counted from offsetTimeout on, which is longer
+    query.told.say(a=(1, 10), b=(1, 15))
+    query.latest(offset(a=10, b=15), 0.0)
+    query.leaves()
+    query.latest(offset(a=10, b=15), 1.0)
+    if away == "perhaps":
+        query.told.never = ["tcp://b:2 (refused)"]
+    query.told.say(a=(1, 12))
+    now = 10.9 if away == "a little" else 3600.0
+    assert query.latest(offset(a=10, b=15), now) == {"a": 12, "b": 15}
+
+
+def test_an_offset_of_many_spools_is_told_of(caplog: Any) -> None:
+    """Each time that there are twice as many: all of them stand in each line of a checkpoint."""
+    query, told = Query(failOnDataLoss="false"), []
+    query.told.say(a=(1, 10))
+    for count in (PLACES_TOLD - 1, PLACES_TOLD, PLACES_TOLD + 1, 2 * PLACES_TOLD):
+        places = {f"{at:032x}": Place(5, 1) for at in range(count - 1)}
+        query.planner.latest(to_json({**places, A: Place(10, 1)}))
+        told.append(sum("spools in each of its offsets" in r.message for r in caplog.records))
+    assert told == [0, 1, 1, 2]
+    [first, _] = [r.message for r in caplog.records if "in each of its offsets" in r.message]
+    assert f"has {PLACES_TOLD} spools" in first
+    assert f"{PLACES_TOLD - 1} of them are shown by nobody" in first
 
 
 def test_a_planned_task_of_who_is_gone_is_left_out_only_if_losses_may_be(caplog: Any) -> None:

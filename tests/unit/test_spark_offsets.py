@@ -16,6 +16,8 @@ from meshmsg.spark._source.offsets import (
     Places,
     Shown,
     Span,
+    behind,
+    done_before,
     from_json,
     limited,
     limited_bytes,
@@ -60,12 +62,27 @@ def test_an_offset_is_the_same_text_whatever_the_order(pairs: dict[str, tuple[in
         {"v": 1, "p": {A: {"next": 1.5, "epoch": 1}}},
         {"v": 1, "p": {A: {"next": True, "epoch": 1}}},
         {"v": 1, "p": {A: {"next": 1, "epoch": 2**40}}},
+        {"v": 1, "p": {A: {"next": 5, "epoch": 1, "kept": 6}}},
+        {"v": 1, "p": {A: {"next": 5, "epoch": 1, "kept": -1}}},
     ],
 )
 def test_a_checkpoint_of_something_else_is_refused(wrong: dict[str, Any]) -> None:
     """It says what is there."""
     with pytest.raises(mm.UsageError, match="the checkpoint has"):
         from_json(wrong)
+
+
+@given(PAIRS)
+def test_an_end_says_where_its_batch_began(pairs: dict[str, tuple[int, int]]) -> None:
+    """Also as it is kept; and what a later run trims is never of that batch."""
+    start, end = ends_of(pairs)
+    kept = from_json(json.loads(json.dumps(to_json(behind(start, end)))))
+    assert {uuid: place._replace(kept=0) for uuid, place in kept.items()} == end
+    assert {uuid: one.next for uuid, one in done_before(kept, 1).items()} == {
+        uuid: one.next for uuid, one in start.items()
+    }
+    assert done_before(kept, 0) == kept
+    assert done_before(end, 1) == done_before(kept, 2) == {}
 
 
 def test_a_new_life_without_a_message_is_no_news() -> None:

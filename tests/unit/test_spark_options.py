@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
+from meshmsg._ranges.form import lease_name
+from meshmsg.spark._source.elsewhere import _SAID
+from meshmsg.spark._source.holding import RUN
 from meshmsg.spark._source.options import (
+    MARK_SIZE,
     OPTION_NAMES,
     MeshOptions,
     Moments,
@@ -42,6 +46,10 @@ ROOT_OF_WRONG = [
     ("fetchTimeout", "soon", "it is a time such as"),
     ("failOnDataLoss", "", "it is true or false"),
     ("groupId", " ", "is empty"),
+    ("groupId", "my group", "1 to 53 of A-Z"),
+    ("groupId", ".g", "no dot in front"),
+    ("groupId", "g" * 54, "1 to 53 of A-Z"),
+    ("groupIdPrefix", "g" * 37, "1 to 36 of A-Z"),
     ("startingTimestamp", "yesterday", "milliseconds since 1970, or a time with its zone"),
     ("startingTimestamp", "2026-11-28T09:30:00", "a time with its zone"),
     ("startingTimestamp", "1969-11-28T09:30:00Z", "milliseconds since 1970"),
@@ -51,6 +59,12 @@ ROOT_OF_WRONG = [
     ("startingOffsetsByTimestamp", '{"x": 5}', "it is JSON such as"),
     ("startingOffsetsByTimestamp", f'{{"{A}": true}}', "milliseconds since 1970"),
     ("delivery", "exactly_once", "at_least_once or at_most_once"),
+    ("retireAfter", "never", "it is a time such as"),
+    ("fetchRetries", "1001", "0 to 1,000"),
+    ("fetchRetryInterval", "0", "above 0"),
+    ("assign", '["x"]', "32 hex digits each, with commas between"),
+    ("assign", f"{A},{A}", "names something twice"),
+    ("retireAfter", "1d", "is of spools that a mesh finds"),
 ]
 
 
@@ -76,6 +90,35 @@ def test_an_unknown_option_is_refused_with_the_near_name(word: str, near: str) -
     """Kafka ignores it; a limit that is misspelled would be none."""
     with pytest.raises(mm.UsageError, match=f"{word} is none .* did you mean {near}"):
         options(**{word: 1})
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("kafka.bootstrap.servers", "say endpoints"),
+        ("kafka.security.protocol", "security says what protects"),
+        ("kafkaConsumer.pollTimeoutMs", "say fetchTimeout"),
+        ("onProducerLost", "failOnDataLoss says what becomes"),
+        ("producerTimeout", "say fetchTimeout for tasks"),
+        ("pushdown", "subscribe, assign"),
+    ],
+)
+def test_who_looks_for_an_option_of_another_source_is_told_what_to_use(
+    word: str, advice: str
+) -> None:
+    """And the page for those who come from Kafka says the same of it."""
+    with pytest.raises(mm.UsageError, match=f"option {word} is none .*{advice}"):
+        options(**{word: 1})
+    page = Path(__file__).parents[2] / "docs/guide/spark-from-kafka.md"
+    assert f"`{word}`" in page.read_text(encoding="utf-8")
+
+
+def test_what_is_said_of_options_elsewhere_names_options_that_are_there() -> None:
+    """None of which is misspelled."""
+    for word, said in _SAID.items():
+        assert word not in map(str.lower, OPTION_NAMES)
+        named = re.findall(r"[a-z]+[A-Z]\w+", said)
+        assert set(named) <= set(OPTION_NAMES), said
 
 
 def test_a_name_that_is_near_nothing_gets_no_advice() -> None:
@@ -215,6 +258,18 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(mm.UsageError, match="the first is not above the second"):
         options(minOffsetsPerTrigger=5, maxOffsetsPerTrigger=4)
     assert options(minOffsetsPerTrigger=4, maxOffsetsPerTrigger=4).min_rows == 4
+
+
+def test_a_group_has_a_name_that_leases_can_have() -> None:
+    """With what tells its run, and what is drawn for it: the longest ones are just that long."""
+    longest, prefix = options(groupId="g" * 53).group, options(groupIdPrefix="g" * 36).group_prefix
+    assert longest is not None
+    assert lease_name((longest + RUN).encode())
+    assert not lease_name((longest + "g" + RUN).encode())
+    assert prefix is not None
+    assert len(prefix) + 1 + 2 * MARK_SIZE == len(longest)
+    with pytest.raises(mm.UsageError, match="groupId and groupIdPrefix are there"):
+        options(groupId="g", groupIdPrefix="g")
 
 
 def test_topics_are_named_or_matched() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.spark._source.offsets import Shown
-from tests.support.sparked import A, B, Told, nexts, offset, options
+from tests.support.sparked import A, B, C, Told, nexts, offset, options
 
 pytest.importorskip("pyspark")
 from meshmsg.spark._source.planning import Planner
@@ -202,6 +202,39 @@ def test_limits_of_rows_and_bytes_hold_together() -> None:
     assert query.latest(offset(a=1), rows=5, size=1024) == {"a": 6}
 
 
+def test_spools_that_are_assigned_are_read_and_no_others() -> None:
+    """Also where others are shown; a batch read needs each of them, a stream waits for it."""
+    query = Query(assign=f"{A},{C}", startingOffsets="earliest", groupId="g")
+    query.told.say(a=(1, 10), b=(1, 10))
+    start = query.planner.initial()
+    assert nexts(start) == {"a": 1}
+    query.told.say(c=(4, 6))
+    assert query.latest(start) == {"a": 10, "c": 4}
+    assert nexts(query.planner.report() or {}) == {"a": 10, "c": 6}
+    batch = Query(stream=False, assign=f"{A},{C}")
+    batch.told.say(a=(1, 10), b=(1, 10))
+    with pytest.raises(mm.UsageError, match=f"option assign names the spool {C}"):
+        batch.planner.all()
+    batch.told.say(c=(4, 6))
+    assert [(one.uuid, one.first, one.end) for one in batch.planner.all()] == [
+        (A, 1, 10),
+        (C, 4, 6),
+    ]
+
+
+def test_who_is_assigned_no_more_keeps_its_place_and_is_not_missed() -> None:
+    """It is neither read, nor held, nor a loss once nobody shows it."""
+    query = Query(assign=A, groupId="g", retainBatches=0)
+    query.told.say(a=(1, 10), b=(1, 10))
+    assert query.latest(offset(a=5, b=5)) == {"a": 10, "b": 5}
+    del query.told.shown[B]
+    assert query.latest(offset(a=5, b=5)) == {"a": 10, "b": 5}
+    query.planner.commit(offset(a=10, b=5))
+    assert query.told.held == [({"a": 5}, {"a": 5}), ({"a": 10}, {"a": 10})]
+    query.planner.prepare()
+    assert query.latest(offset(a=5, b=5)) == {"a": 10, "b": 5}
+
+
 def test_tasks_carry_all_that_executors_need() -> None:
     """By the mean size so many that none has more than it may."""
     query = Query(maxBytesPerPartition="1k")
@@ -258,6 +291,66 @@ def test_trims_are_behind_commits_by_the_batches_that_are_kept() -> None:
     for seq in (10, 20, 30, 40):
         query.planner.commit(offset(a=seq))
     assert query.told.held[1:] == [({"a": 10}, {"a": 10}), ({"a": 20}, {"a": 20})]
+
+
+def run_of_one_batch(start: dict[str, Any], stable: int, **given: object) -> tuple[Any, Any]:
+    """Return where a run ends that has one batch, as with availableNow, and what it held first."""
+    query = Query(groupId="g", **given)
+    query.told.say(a=(1, stable))
+    query.planner.prepare()
+    end = query.planner.latest(start)
+    query.planner.commit(start)  # Spark: the last batch of the run before
+    assert query.planner.latest(end) == end  # as text: no batch follows
+    assert len(query.told.held) == 1 + (given.get("retainBatches") == 0)
+    return end, query.told.held[0]
+
+
+@pytest.mark.parametrize(
+    ("retain", "trimmed"),
+    [
+        (0, [{"a": 1}, {"a": 11}, {"a": 21}, {"a": 31}]),
+        (1, [{}, {"a": 1}, {"a": 11}, {"a": 21}]),
+        (2, [{}, {}, {}, {}]),
+    ],
+)
+def test_a_run_trims_as_it_begins_what_the_checkpoint_says_was_done(
+    retain: int, trimmed: list[dict[str, int]]
+) -> None:
+    """Though each run has one batch, whose end is never committed. The last one done stays."""
+    end, found = offset(a=1), []
+    for stable in (11, 21, 31, 41):
+        end, (held, done) = run_of_one_batch(end, stable, retainBatches=retain)
+        found.append(done)
+        assert {**held, **done} == held  # the lease holds from there on
+    assert found == trimmed
+
+
+def test_a_new_query_trims_nothing_as_it_begins() -> None:
+    """Though it begins with what comes: what is there was not read by anybody."""
+    query = Query(groupId="g", retainBatches=0)
+    query.told.say(a=(1, 11))
+    start = query.planner.initial()
+    assert query.latest(start) == {"a": 11}
+    assert query.told.held == [({"a": 11}, {})]
+
+
+def test_a_batch_that_is_planned_again_is_not_trimmed() -> None:
+    """A run that begins with it reads from its start, whatever the end of it says."""
+    end, _ = run_of_one_batch(offset(a=1), 11, retainBatches=0)
+    again, _ = run_of_one_batch(end, 21, retainBatches=0)
+    query = Query(groupId="g", retainBatches=0)
+    query.told.say(a=(1, 30))
+    (task,) = query.planner.tasks(end, again)
+    assert (task.first, task.end) == (11, 21)
+    query.planner.latest(again)
+    assert query.told.held == [({"a": 11}, {"a": 11})]
+
+
+def test_an_end_without_a_group_says_no_more_than_before() -> None:
+    """Its text is that of earlier versions."""
+    query = Query()
+    query.told.say(a=(1, 50))
+    assert query.planner.latest(offset(a=3)) == offset(a=50)
 
 
 def test_a_query_whose_group_another_one_has_fails() -> None:

@@ -25,6 +25,7 @@ from pyspark.sql.types import StructType  # noqa: E402
 from meshmsg.spark._source import reader_of, schema_of, stream_reader_of  # noqa: E402
 from meshmsg.spark._source.opening import remote_of  # noqa: E402
 from meshmsg.spark._source.reading import CONNECTIONS, RangePartition, read_range  # noqa: E402
+from meshmsg.spark._source.schema import record_batch  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +95,26 @@ def test_a_row_has_what_the_message_has(tmp_path: Path) -> None:
     assert first["endpoint"] == server.endpoint
     assert first["timestamp"].year >= 2020
     assert (second["key"], second["value"], second["headers"]) == (None, b"", [])
+
+
+def test_the_columns_of_a_task_are_the_memory_of_the_batch(tmp_path: Path) -> None:
+    """What was read is not copied again on its way to Spark."""
+    with (
+        filled(tmp_path / "s", 1000) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+        mm.RemoteSpool(server.endpoint) as remote,
+    ):
+        (batch,) = remote.read(1, 1001)
+    constants = dict.fromkeys(("producer", "topic", "endpoint"))
+    made = record_batch(batch, options(includeHeaders="true"), constants)
+    own = pa.record_batch(batch)
+
+    def addresses(column: Any) -> list[int]:
+        return [one.address for one in column.buffers() if one is not None]
+
+    pairs = {"value": "data", "offset": "seq", "epoch": "epoch", "timestamp": "time"}
+    for name, of_spool in (pairs | {"key": "key", "headers": "headers"}).items():
+        assert addresses(made.column(name)) == addresses(own.column(of_spool)) != [], name
 
 
 @pytest.mark.parametrize(
@@ -327,6 +348,47 @@ def test_a_spool_that_nobody_shows_is_an_error_in_time() -> None:
     """Spark tries the task again."""
     with pytest.raises(mm.TimedOutError):
         rows_of(RangePartition(A, 1, 1, 2, ("tcp://127.0.0.1:9",)), fetchTimeout="100ms")
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_task_asks_anew_so_many_times_before_it_fails(
+    times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each time is said, with what went wrong."""
+    piece = RangePartition(A, 1, 1, 2, ("tcp://127.0.0.1:9",))
+    with pytest.raises(mm.TimedOutError):
+        rows_of(piece, fetchTimeout="20ms", fetchRetries=times, fetchRetryInterval="1ms")
+    said = [one.message for one in caplog.records if one.message.startswith("asked anew")]
+    assert [line.split(":")[0] for line in said] == [
+        f"asked anew, and {left} times more" for left in reversed(range(times))
+    ]
+    assert not CONNECTIONS._open
+
+
+def test_a_task_that_asks_anew_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On another connection: by then the server is there again, and nothing comes twice."""
+    where, opened, servers = of_its_own(f"ipc://{tmp_path}/server"), CONNECTIONS.of, []
+    with filled(tmp_path / "s", 1000, segment_bytes=65_536) as spool:
+
+        def of(*words: Any) -> mm.RemoteSpool:
+            """Open one; the third time somebody is there."""
+            count[0] += 1
+            if count[0] == 3:
+                servers.append(mm.SpoolServer(spool, bind=where))
+            return opened(*words)
+
+        count = [0]
+        monkeypatch.setattr(CONNECTIONS, "of", of)
+        info = spool.info()
+        piece = RangePartition(info.uuid, info.epoch, 1, 1001, (where,))
+        given = {"fetchTimeout": "100ms", "fetchRetries": 1000, "fetchRetryInterval": "1ms"}
+        rows = rows_of(piece, batchBytes=4096, **given)
+        for server in servers:
+            server.close()
+    assert [row["offset"] for row in rows] == list(range(1, 1001))
+    assert count[0] >= 3
 
 
 def test_the_child_of_a_fork_has_a_connection_of_its_own(tmp_path: Path) -> None:

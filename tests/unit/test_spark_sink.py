@@ -142,6 +142,51 @@ def test_rows_become_messages_in_their_order(receiver: Receiver, tmp_path: Path)
     assert [m.seq[1] for m in got if m.seq] == list(range(1, 8))
 
 
+def test_rows_of_spark_before_arrow_have_the_types_of_the_columns(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    """Text, octets as Spark has them, and whole batches without any key or header."""
+    from pyspark.sql import Row
+
+    from meshmsg.spark._sink.writers import ROWS_AT_ONCE, RowStreamWriter
+
+    header = [Row(key="h", value=bytearray(b"v")), Row(key="n", value=None)]
+    rows = [Row(value=str(n), key=None, headers=None) for n in range(ROWS_AT_ONCE)]
+    rows += [
+        Row(value=bytearray(b"a"), key=bytearray(b"k"), headers=header),
+        Row(value=bytearray(b"b"), key="\u00e9", headers=[]),
+    ]
+    writer = RowStreamWriter(receiver.options(tmp_path), ("value", "key", "headers"))
+    batches = list(writer._batches(iter(rows)))
+    assert [batch.num_rows for batch in batches] == [ROWS_AT_ONCE, 2]
+    assert batches[0].schema == batches[1].schema
+    assert batches[0].schema.field("key").type == pa.binary()
+    done = sending(batches, receiver.options(tmp_path))
+    got = receiver.take(len(rows))
+    assert done.result(WAIT_S)[0] == len(rows)
+    assert [bytes(m) for m in got] == [b"%d" % n for n in range(ROWS_AT_ONCE)] + [b"a", b"b"]
+    assert {m.key for m in got[:ROWS_AT_ONCE]} == {None}
+    assert [m.key for m in got[ROWS_AT_ONCE:]] == [b"k", "\u00e9".encode()]
+    assert [dict(m.headers) for m in got[ROWS_AT_ONCE:]] == [{"h": b"v", "n": b""}, {}]
+
+
+def test_spark_before_its_arrow_writer_gets_the_one_of_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And with that writer the other one: told by what can be imported."""
+    from pyspark.sql import datasource
+
+    from meshmsg.spark._sink import stream_writer_of
+
+    given = {"endpoints": "tcp://a:1"}
+    made = stream_writer_of(given, struct("value string"), overwrite=True)
+    assert type(made).__name__ == "StreamWriter"
+    monkeypatch.delitem(sys.modules, "meshmsg.spark._sink.arrow_stream_writer")
+    monkeypatch.delattr(datasource, "DataSourceStreamArrowWriter")
+    made = stream_writer_of(given, struct("value string"), overwrite=True)
+    assert type(made).__name__ == "RowStreamWriter"
+
+
 def test_who_sends_again_uses_the_same_names(receiver: Receiver, tmp_path: Path) -> None:
     """A window takes rows of a partition once; those of another have other names."""
     batches = [pa.record_batch({"value": ["1", "2", "3"]})]

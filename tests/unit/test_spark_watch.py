@@ -155,7 +155,7 @@ def test_a_group_holds_what_it_needs_and_trims_what_it_does_not(tmp_path: Path) 
             assert held < spool.info().first_seq <= 700
         spool.trim(1000)
         assert spool.info().first_seq <= 700
-        assert endpoint.want[uuid] == Held(700, 699)
+        assert endpoint.want[uuid] == Held(700, 699, "g")
 
 
 def test_a_server_that_trims_for_nobody_is_asked_once(
