@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import meshmsg as mm
-from meshmsg.spark import FanOut, executors_as_mesh, progress_listener, run_tasks
+from meshmsg.spark import FanOut, executors_as_mesh, map_rows, progress_listener, run_tasks
 
 ROWS = 100
 PATIENCE = 60.0
@@ -94,6 +94,8 @@ def main() -> None:
     }
     with FanOut(spark, double, workers=2) as fan:
         found["fan_out"] = [result.decode() for result in fan.map([b"a", b"b"])]
+    numbers = spark.range(2).selectExpr("CAST(id AS STRING) AS value")
+    found["rows"] = sorted(result.decode() for result in map_rows(numbers, double))
     found["mesh"] = refused(lambda: executors_as_mesh(spark, lambda node: node.rank, count=2))
     found["tasks"] = refused(lambda: run_tasks(spark, lambda part, attempt: part, count=2))
     spark.stop()

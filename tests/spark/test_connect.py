@@ -28,7 +28,7 @@ PATIENCE_S = 240
 
 
 def test_a_session_of_spark_connect(tmp_path: Path) -> None:
-    """Source, sink, listener and FanOut work; what needs a SparkContext says so."""
+    """Source, sink, listener, FanOut and map_rows work; what needs a SparkContext says so."""
     with (
         filled(tmp_path / "spool", COUNT) as spool,
         mm.SpoolServer(spool, bind=of_its_own()) as server,
@@ -43,5 +43,6 @@ def test_a_session_of_spark_connect(tmp_path: Path) -> None:
     assert found["batch"] == found["stream"] == COUNT
     assert found["sink"] == 100
     assert found["fan_out"] == ["aa", "bb"]
+    assert found["rows"] == ["00", "11"]
     for call in ("mesh", "tasks"):
         assert "Spark Connect has none" in found[call]
