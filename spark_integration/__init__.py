@@ -42,7 +42,7 @@ from .fanout import FanOut as FanOut
 from .fanout import FanOutError as FanOutError
 from .fanout import FanOutStats as FanOutStats
 from .fanout import ItemError as ItemError
-from .fanout import map_rows as map_rows
+from .rows import map_rows as map_rows
 
 __all__ = [
     "FanOut",

@@ -16,7 +16,8 @@ from meshmsg import Pull, Push, UsageError
 
 from .._protected import protected
 from .._tasks import context_of
-from ._topology import Topology
+from ._slots import wait_for_slots
+from ._topology import Edges, Topology, Wiring, wiring_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +103,7 @@ class _Wired(NamedTuple):
     """What runs in a task; it is pickled by Spark."""
 
     fn: Callable[[TaskNode], Any]
-    topology: Topology
+    topology: Topology | Edges
     host: str | None
     scheme: str
     insecure: bool
@@ -120,7 +121,7 @@ class _Wired(NamedTuple):
             told: list[str] = context.allGather(endpoint)
             return told
 
-        yield self.run(rank, host, exchange, context.barrier)
+        yield rank, self.run(rank, host, exchange, context.barrier)
 
     def run(
         self,
@@ -167,7 +168,7 @@ def executors_as_mesh(
     fn: Callable[[TaskNode], T],
     *,
     count: int,
-    topology: Topology = Topology.ALL,
+    topology: Wiring = Topology.ALL,
     host: str | None = None,
     scheme: Literal["tcp", "tls+tcp"] = "tcp",
     patience: float = 60.0,
@@ -176,16 +177,19 @@ def executors_as_mesh(
 ) -> list[T]:
     """Run `fn` in so many tasks at once, which can send to each other; wait until all have ended.
 
-    A barrier stage of Spark: all tasks run at the same time, and if one fails all are run again.
+    A barrier stage of Spark: all tasks run at the same time, and if one fails all are run again, up
+    to four times in all (`spark.stage.maxConsecutiveAttempts`).
 
     Args:
         session: Of Spark; not one of Spark Connect, which has no barrier of this kind.
         fn: Is called in each task with its `TaskNode`. Spark pickles it.
         count: How many tasks, up to as many as the session has slots.
-        topology: Who sends to whom.
+        topology: Who sends to whom: a `Topology`; pairs of ranks, each (from, to); or a function of
+            a rank and the count that returns those it sends to, which is called here.
         host: Where tasks bind; None is the address that Spark has of each executor.
         scheme: "tls+tcp" where the policies of `security` are of TLS.
-        patience: Seconds at the end until all that a task sent must be received.
+        patience: Seconds at the end until all that a task sent must be received; and before, until
+            executors must be there.
         insecure: Allow binds outside loopback without security.
         security: The path of a file of policies where tasks run, as of `run_tasks`.
 
@@ -194,19 +198,21 @@ def executors_as_mesh(
 
     Raises:
         UsageError: `count` is out of its range, or more than there are slots: Spark would wait for
-            them for ever. Or the session is one of Spark Connect.
+            them. Or `topology` names a task that is not there, or one sends to itself; or the
+            session is one of Spark Connect.
+        TypeError: `count` or a rank is no whole number, or `topology` is none of the three.
         Exception: What Spark raises when a task failed as often as it may.
     """
     context = context_of(session, "executors_as_mesh()")
-    slots = context.defaultParallelism
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"count is {count!r}; it is a whole number")
-    if not 1 <= count <= min(slots, TASKS_MAX):
-        raise UsageError(
-            f"count is {count}; it is from 1 to {min(slots, TASKS_MAX)}: a barrier stage needs all "
-            f"its tasks at once, and this session has {slots} slots"
-        )
+    if not 1 <= count <= TASKS_MAX:
+        raise UsageError(f"count is {count}; it is from 1 to {TASKS_MAX:,}")
+    wiring = wiring_of(topology, count)
+    wait_for_slots(context, count, patience)
     path = None if security is None else os.fspath(security)
-    wired = _Wired(fn, topology, host, scheme, insecure, path, patience)
+    wired = _Wired(fn, wiring, host, scheme, insecure, path, patience)
     tasks = context.parallelize(range(count), count).barrier()
-    return list(tasks.mapPartitions(cast(Any, wired)).collect())
+    # Spark runs a barrier stage again only if its results are not its job's: so they are shuffled.
+    found = dict(tasks.mapPartitions(cast(Any, wired)).partitionBy(1).collect())
+    return [found[rank] for rank in range(count)]

@@ -1,7 +1,6 @@
 """Work items from any program to the executors of Spark, and results back."""
 
 from ._fanout import FanOut as FanOut
-from ._rows import map_rows as map_rows
 from ._told import FanOutError as FanOutError
 from ._told import FanOutStats as FanOutStats
 from ._told import ItemError as ItemError

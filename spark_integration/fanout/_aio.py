@@ -9,11 +9,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from meshmsg import TimedOutError, UsageError
 
 from ._fanout import FanOut as Threads
+from ._numbers import returns_errors
+from ._slots import given_or_raised
 from ._told import FanOutStats
 
 ROOM_S = 0.005
@@ -23,8 +25,8 @@ ROOM_S = 0.005
 class FanOut:
     """Give work items to tasks of Spark, and await one result each: as `meshmsg.spark.FanOut`.
 
-    Takes the same arguments; `progress` and `decode` are called by a thread. Make and use it in one
-    loop.
+    Takes the same arguments; `progress`, `dead` and `decode` are called by a thread. Make and use
+    it in one loop.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -59,6 +61,7 @@ class FanOut:
         *,
         ordered: bool = True,
         window: int = 10_000,
+        errors: Literal["raise", "return"] = "raise",
     ) -> AsyncIterator[Any]:
         """Give the results of many items.
 
@@ -66,37 +69,29 @@ class FanOut:
             items: An iterable, or an async one.
             ordered: Results in the order of items; False: each as it comes.
             window: Items that may be open at once, of this call.
+            errors: As of `map` for threads.
 
         Yields:
-            A result an item.
+            A result an item; or, with `errors="return"`, an `ItemError`, or what `decode` raised.
 
         Raises:
-            ItemError: An item was given up; the iteration ends there.
+            ItemError: An item was given up, with `errors="raise"`.
             FanOutError, ClosedError: As `submit`.
-            UsageError: `window` is less than 1.
+            UsageError: `window` is less than 1, or `errors` is neither of the two.
         """
         if window < 1:
             raise UsageError(f"window is {window}; it must be 1 or more")
-        futures: deque[asyncio.Future[Any]] = deque()
-        done: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
-        count = 0
+        returned = returns_errors(errors)
+        open_ = _Open(ordered)
         try:
             async for item in _each(items):
-                future = await self.submit(item)
-                count += 1
-                if ordered:
-                    futures.append(future)
-                else:
-                    future.add_done_callback(done.put_nowait)
-                while count and (count >= window or _ready(futures, done)):
-                    yield await (futures.popleft() if ordered else await done.get())
-                    count -= 1
-            while count:
-                yield await (futures.popleft() if ordered else await done.get())
-                count -= 1
+                open_.add(await self.submit(item))
+                while open_.count >= window or open_.ready():
+                    yield await _answer(await open_.take(), returned)
+            while open_.count:
+                yield await _answer(await open_.take(), returned)
         finally:
-            for future in futures:
-                future.cancel()
+            open_.cancel()
 
     def stats(self) -> FanOutStats:
         """Return the counts."""
@@ -121,8 +116,51 @@ class FanOut:
         return repr(self._threads)
 
 
-def _ready(futures: deque[asyncio.Future[Any]], done: asyncio.Queue[asyncio.Future[Any]]) -> bool:
-    return futures[0].done() if futures else not done.empty()
+class _Open:
+    """The futures of one call of `map` that were not taken."""
+
+    def __init__(self, ordered: bool) -> None:
+        self._ordered = ordered
+        self._futures: deque[asyncio.Future[Any]] = deque()
+        self._others: set[asyncio.Future[Any]] = set()
+        self._done: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._futures) + len(self._others)
+
+    def add(self, future: asyncio.Future[Any]) -> None:
+        """Take one more."""
+        if self._ordered:
+            self._futures.append(future)
+        else:
+            self._others.add(future)
+            future.add_done_callback(self._done.put_nowait)
+
+    def ready(self) -> bool:
+        """Whether the next one has its answer."""
+        return self._futures[0].done() if self._futures else not self._done.empty()
+
+    async def take(self) -> asyncio.Future[Any]:
+        """Return the next one: in order, or as they have answers."""
+        if self._ordered:
+            return self._futures.popleft()
+        future = await self._done.get()
+        self._others.remove(future)
+        return future
+
+    def cancel(self) -> None:
+        """Drop all."""
+        for future in (*self._futures, *self._others):
+            future.cancel()
+
+
+async def _answer(future: asyncio.Future[Any], returned: bool) -> Any:
+    try:
+        return await future
+    except Exception as error:
+        return given_or_raised(error, returned)
 
 
 async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:

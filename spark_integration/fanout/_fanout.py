@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from threading import Event, Lock, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from meshmsg import ClosedError, Engine, Policy, Profile, Pull, UsageError
 from meshmsg.patterns import WorkQueue
@@ -23,11 +23,19 @@ from meshmsg.patterns import WorkQueue
 from ._bar import Bar, teller_of
 from ._books import Asked, Books, Settled
 from ._jobs import Jobs
-from ._numbers import checked_body, checked_path, numbers_of, slots_of, told_to
+from ._numbers import (
+    checked_body,
+    checked_call,
+    checked_path,
+    numbers_of,
+    returns_errors,
+    slots_of,
+    told_to,
+)
 from ._sending import Sending
 from ._slots import Slots
 from ._task import TaskOf
-from ._told import FanOutError, FanOutStats
+from ._told import FanOutError, FanOutStats, ItemError
 from ._words import Outcome, parts_of
 
 if TYPE_CHECKING:
@@ -52,9 +60,9 @@ class FanOut:
     be executed twice; its result is told once. Items that were lost with their worker are tried
     again alone, so one that kills its workers takes no other along.
 
-    An item is given up after `max_attempts`: its future raises `ItemError`. With 1, all of a group
-    that was lost are. If Spark ends the job, it is begun again; if that fails, too, all that is
-    open raises `FanOutError`.
+    An item is given up after `max_attempts`: its future raises `ItemError`, `map` does or gives it,
+    and `dead` is told. With 1, all of a group that was lost are. If Spark ends the job, it is begun
+    again; if that fails, too, all that is open raises `FanOutError`.
 
     What is in here dies with this program. For work that must survive it, use a spool or a
     DataFrame.
@@ -76,13 +84,17 @@ class FanOut:
             idle. Small is for items of seconds, large for those of microseconds.
         waiting_items: `submit` waits while so many wait for workers.
         max_attempts: How often an item is tried, 1 or more.
-        lease: Seconds that one item may take, after which another worker gets it; None: as long
-            as its worker lives.
+        lease: Seconds that one item may take. A worker is then taken for lost: others get the items
+            of its group that it has not done, and of the group that it has ahead. None: never, as
+            long as it lives.
         patience: Seconds that a task waits for this program before it fails.
         restarts: Times in a row that the job may be begun again without an item done.
         progress: True: a bar of tqdm, on standard error (`pip install meshmsg[progress]`). Or
             what is called with the counts (`FanOutStats`: done, submitted, failed and others), at
             most five times a second, by a thread of this object.
+        dead: Is told of each item that was given up, by its `ItemError`, before its future is: such
+            as `append` of a list. A thread of this object calls it. One whose future was cancelled
+            is not told of, nor is what a `FanOutError` ends.
         insecure: Allow binds outside loopback without security.
         engine: The engine to use; None takes that of the process.
         security: What protects both sockets: a server's policy.
@@ -92,7 +104,8 @@ class FanOut:
     Raises:
         UsageError: A number is out of its range; a bind is on all interfaces, without
             `advertise`; or `workers` is needed, with Spark Connect.
-        TypeError: One is no number, `task_security` is no path, or `progress` is no function.
+        TypeError: One is no number, `task_security` is no path, or `progress` or `dead` is no
+            function.
         ResourceError: `progress` is True, and tqdm is not there.
         AddressError, InsecureBindError: As a `WorkQueue` raises them.
 
@@ -123,6 +136,7 @@ class FanOut:
         patience: float = 60.0,
         restarts: int = 3,
         progress: Callable[[FanOutStats], None] | bool | None = None,
+        dead: Callable[[ItemError], object] | None = None,
         insecure: bool = False,
         engine: Engine | None = None,
         security: Policy | Profile | None = None,
@@ -131,6 +145,7 @@ class FanOut:
         count = slots_of(session, workers)
         numbers_of(group_items, waiting_items, max_attempts, restarts, patience)
         path = checked_path(task_security)
+        self._dead = checked_call("dead", dead)
         self._encode = encode
         self._told_at = 0.0
         self._closing = Event()
@@ -155,6 +170,7 @@ class FanOut:
                 told_to(self._pull.endpoint, advertise),
                 path,
                 patience,
+                lease,
             )
             self._progress = teller_of(progress)
             opened.pop_all()
@@ -203,7 +219,12 @@ class FanOut:
         self._sending.put(part)
 
     def map(
-        self, items: Iterable[Any], *, ordered: bool = True, window: int = 10_000
+        self,
+        items: Iterable[Any],
+        *,
+        ordered: bool = True,
+        window: int = 10_000,
+        errors: Literal["raise", "return"] = "raise",
     ) -> Iterator[Any]:
         """Give the results of many items.
 
@@ -211,18 +232,21 @@ class FanOut:
             items: Is read as far ahead as `window` says, by the thread that iterates.
             ordered: Results in the order of items; False: each as it comes.
             window: Items that may be open at once, of this call.
+            errors: "raise": the first item that was given up ends the iteration, and the results of
+                those that are open are dropped. "return": its error is given in the place of its
+                result, and the others go on.
 
         Yields:
-            A result an item.
+            A result an item; or, with `errors="return"`, an `ItemError`, or what `decode` raised.
 
         Raises:
-            ItemError: An item was given up; the iteration ends there.
+            ItemError: An item was given up, with `errors="raise"`.
             FanOutError, ClosedError: As `submit`.
-            UsageError: `window` is less than 1.
+            UsageError: `window` is less than 1, or `errors` is neither of the two.
         """
         if window < 1:
             raise UsageError(f"window is {window}; it must be 1 or more")
-        return self._mapped(items, ordered, window)
+        return self._mapped(items, Slots(ordered, returns_errors(errors)), window)
 
     def stats(self) -> FanOutStats:
         """Return the counts. Thread-safe: yes."""
@@ -272,8 +296,7 @@ class FanOut:
         counts = self.stats()
         return f"<FanOut {self.endpoint}: {counts.done:,} of {counts.submitted:,} done>"
 
-    def _mapped(self, items: Iterable[Any], ordered: bool, window: int) -> Iterator[Any]:
-        slots = Slots(ordered)
+    def _mapped(self, items: Iterable[Any], slots: Slots, window: int) -> Iterator[Any]:
         try:
             for item in items:
                 self._submit(item, slots.make(), None)
@@ -308,7 +331,16 @@ class FanOut:
         if again:
             self._sending.put_again(again)
         for one in settled:
+            if isinstance(one.error, ItemError):
+                self._tell_dead(one.error)
             one.tell()
+
+    def _tell_dead(self, error: ItemError) -> None:
+        try:
+            if self._dead is not None:
+                self._dead(error)
+        except Exception:
+            LOG.exception("dead= of a fan-out raised, for an item that was given up")
 
     def _tell_progress(self) -> None:
         tell, now = self._progress, time.monotonic()

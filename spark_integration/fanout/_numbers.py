@@ -7,7 +7,8 @@ the argument, its value, and what it may be.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from meshmsg import TooLargeError, UsageError
 
@@ -16,6 +17,7 @@ from ._words import GROUP_MAX, ITEM_BYTES_MAX
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
 WORKERS_MAX = 100_000
 """Tasks of one job."""
 WAITING_MAX = 2**31
@@ -65,6 +67,22 @@ def slots_of(session: SparkSession, workers: object) -> int:
         raise UsageError(
             "workers= is needed: this session does not tell how many tasks run at once"
         ) from None
+
+
+def returns_errors(errors: object) -> bool:
+    """Return whether errors are given in the place of results."""
+    if errors not in ("raise", "return"):
+        raise UsageError(f"errors is {errors!r}; it is 'raise' or 'return'")
+    return errors == "return"
+
+
+def checked_call(name: str, function: Callable[[T], object] | None) -> Callable[[T], object] | None:
+    """Return a function that is told of something, or None."""
+    if function is not None and not callable(function):
+        raise TypeError(
+            f"{name} is {function!r}; it is a function that is told, such as append of a list"
+        )
+    return function
 
 
 def checked_body(body: object) -> bytes:

@@ -9,6 +9,8 @@ import threading
 from collections import deque
 from typing import Any
 
+from ._told import FanOutError
+
 
 class Slot:
     """The place of one result: as much of a future as the books use."""
@@ -43,8 +45,10 @@ class Slot:
 class Slots:
     """Those of one call of `map`."""
 
-    def __init__(self, ordered: bool) -> None:
+    def __init__(self, ordered: bool, returned: bool = False) -> None:
+        """Begin; returned: errors of items are given in the place of results."""
         self._ordered = ordered
+        self._returned = returned
         self._open: deque[Slot] = deque()
         self._done: deque[Slot] = deque()
         self._changed = threading.Condition()
@@ -83,6 +87,13 @@ class Slots:
                 self._waits = False
         slot = (self._open if self._ordered else self._done).popleft()
         self.count -= 1
-        if slot.error is not None:
-            raise slot.error
-        return slot.result
+        if slot.error is None:
+            return slot.result
+        return given_or_raised(slot.error, self._returned)
+
+
+def given_or_raised(error: BaseException, returned: bool) -> BaseException:
+    """Return an error of one item, if that is asked for; raise it, or one that is of all."""
+    if not returned or isinstance(error, FanOutError):
+        raise error
+    return error

@@ -1,20 +1,24 @@
 """What runs in an executor: a worker of the queue, which pushes what became of each item.
 
 Not here: the books (_books.py), how a task is begun (_fanout.py).  Law: a group is acknowledged
-only once what became of it was acknowledged; so a lost task loses nothing.
+only once what became of it was acknowledged; so a lost task loses nothing. Where the queue has a
+lease, it is told between two items that this worker moves on.
 """
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshmsg import Push
 from meshmsg.patterns import WorkBatch, Worker
 
 from .._protected import protected
+from ._telling import Telling
 from ._words import ITEM_BYTES_MAX, Outcome, Part, octets_of, parts_of
 
 if TYPE_CHECKING:
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 
 WHY_BYTES = 16 * 1024
 """Bytes of what is said of an exception."""
+RENEWALS = 50
+"""Times a lease that it is renewed, at most: so one item may take nearly all of it."""
 
 
 class TaskOf(NamedTuple):
@@ -34,6 +40,8 @@ class TaskOf(NamedTuple):
     security: str | None
     patience: float
     """Seconds that the other side may not be there."""
+    lease: float | None = None
+    """Seconds without a sign after which others get what this worker has."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work until there is no more; give nothing back to Spark."""
@@ -62,12 +70,27 @@ class TaskOf(NamedTuple):
         begun = [Part(part.id, Outcome.BEGUN, b"") for part in group if part.number > 1]
         if begun:
             self._say(out, begun)
-        self._say(out, [self._done(part) for part in group])
+        if not self._work(out, batch, group):
+            batch.retry()  # if it is not with somebody else already, who has the rest tried alone
+
+    def _work(self, out: Push, batch: WorkBatch, group: list[Part]) -> bool:
+        """Work on items for as long as they are this worker's. Returns whether all are done."""
+        telling, ours = Telling(partial(out.send, timeout=self.patience)), True
+        renewed = time.monotonic()
+        for part in group:
+            if self.lease is not None and time.monotonic() - renewed >= self.lease / RENEWALS:
+                renewed = time.monotonic()
+                ours = batch.extend()
+                if not ours:
+                    break
+            telling.tell(self._done(part))
+        telling.flush()
+        out.drain(timeout=self.patience).raise_for_loss()
+        return ours
 
     def _say(self, out: Push, parts: list[Part]) -> None:
-        """Tell what became of items, until that is acknowledged."""
-        for said in in_messages(parts):
-            out.send(octets_of(said), timeout=self.patience)
+        """Tell of items, until that is acknowledged."""
+        out.send(octets_of(parts), timeout=self.patience)
         out.drain(timeout=self.patience).raise_for_loss()
 
     def _done(self, part: Part) -> Part:
@@ -89,16 +112,3 @@ def checked_result(result: Any) -> bytes:
     if len(result) > ITEM_BYTES_MAX:
         raise ValueError(f"a result of {len(result):,} bytes; up to {ITEM_BYTES_MAX:,} are sent")
     return result
-
-
-def in_messages(parts: list[Part]) -> Iterator[list[Part]]:
-    """Cut what is said of a group into messages that peers accept."""
-    said: list[Part] = []
-    size = 0
-    for part in parts:
-        if said and size + len(part.body) > ITEM_BYTES_MAX:
-            yield said
-            said, size = [], 0
-        said.append(part)
-        size += len(part.body)
-    yield said

@@ -20,6 +20,7 @@ from meshmsg.spark import (
     FanOut,
     count_reads,
     executors_as_mesh,
+    map_rows,
     progress_listener,
     register,
     run_tasks,
@@ -149,6 +150,8 @@ def main() -> None:
     found["stream_sink"] = stream_written(spark, endpoint, found["batch"], folder)
     with FanOut(spark, double, workers=2) as fan:
         found["fan_out"] = [result.decode() for result in fan.map([b"a", b"b"])]
+    numbers = spark.range(2).selectExpr("CAST(id AS STRING) AS value")
+    found["rows"] = sorted(result.decode() for result in map_rows(numbers, double))
     found["mesh"] = refused(lambda: executors_as_mesh(spark, lambda node: node.rank, count=2))
     found["tasks"] = refused(lambda: run_tasks(spark, lambda part, attempt: part, count=2))
     found["counts"] = refused(lambda: count_reads(spark))

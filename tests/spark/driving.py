@@ -14,8 +14,13 @@ import sys
 from typing import Any
 
 
-def session(master: str = "local[2,4]") -> Any:
-    """Start Spark in this process: two tasks at a time, and four attempts of each."""
+def session(master: str = "local[2,4]", **more: str) -> Any:
+    """Start Spark in this process: two tasks at a time, and four attempts of each.
+
+    Args:
+        master: Where it runs.
+        more: Settings.
+    """
     import pyspark
     from pyspark.sql import SparkSession
 
@@ -24,6 +29,7 @@ def session(master: str = "local[2,4]") -> Any:
     os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)  # a cluster starts its scripts
     spark = (
         SparkSession.builder.master(master)
+        .config(map=more)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

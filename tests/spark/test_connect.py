@@ -46,5 +46,6 @@ def test_a_session_of_spark_connect(tmp_path: Path) -> None:
     assert f"batch 0, {COUNT:,} rows in " in found["line"]
     assert found["line"].endswith("nothing is behind")
     assert found["fan_out"] == ["aa", "bb"]
+    assert found["rows"] == ["00", "11"]
     for call in ("mesh", "tasks", "counts"):
         assert "Spark Connect has none" in found[call]

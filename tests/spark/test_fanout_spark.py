@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from meshmsg.spark import FanOut, ItemError, TaskNode, Topology, executors_as_mesh, map_rows
+from meshmsg.spark import FanOut, ItemError, TaskNode, Topology, aio, executors_as_mesh, map_rows
 from tests.support.sparked import needs_spark
 
 pytestmark = [needs_spark, pytest.mark.leaves_threads]
@@ -67,6 +68,71 @@ def test_rows_are_worked_on_where_they_are(spark: Any) -> None:
     results = map_rows(rows, upper)
     assert next(results).startswith(b"ROW")
     results.close()  # type: ignore[attr-defined]
+
+
+def test_each_row_has_one_result_though_partitions_run_again(spark: Any, tmp_path: Path) -> None:
+    """Their workers are killed in the middle, more rows than one message has into them."""
+    where = str(tmp_path)
+
+    def fn(row: bytes) -> bytes:
+        import os
+        import signal
+
+        path = os.path.join(where, row.decode())
+        if int(row) % 4000 == 2500 and not os.path.exists(path):
+            open(path, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return row + b"!"
+
+    rows = spark.range(8000, numPartitions=2).selectExpr("CAST(id AS STRING) AS value")
+    results = list(map_rows(rows, fn))
+    assert sorted(results) == sorted(b"%d!" % i for i in range(8000))
+    assert len(list(tmp_path.iterdir())) == 2  # else nothing was killed
+
+
+def test_rows_that_cannot_be_done_are_told_and_others_go_on(spark: Any) -> None:
+    """By asyncio, too, which ends the job as it leaves the loop."""
+
+    def fn(row: bytes) -> bytes:
+        if row.endswith(b"7"):
+            raise ValueError("no")
+        return row
+
+    async def main() -> list[Any]:
+        found = [one async for one in aio.map_rows(rows, fn, errors="return", max_attempts=2)]
+        with pytest.raises(ItemError, match="tried 4 times, and not done: row 7 of partition 0"):
+            async for _ in aio.map_rows(rows, fn):
+                pass
+        return found
+
+    rows = spark.range(20, numPartitions=1).selectExpr("CAST(id AS STRING) AS value")
+    found = asyncio.run(main())
+    assert [one.item if isinstance(one, ItemError) else one for one in found] == [
+        b"%d" % i for i in range(20)
+    ]
+    errors = [one for one in found if isinstance(one, ItemError)]
+    assert [(one.item, one.attempts) for one in errors] == [(b"7", 2), (b"17", 2)]
+
+
+def test_a_stage_whose_task_died_is_run_again_whole(spark: Any, tmp_path: Path) -> None:
+    """The tasks of the second time find each other, and hear nothing of the first."""
+    where = str(tmp_path)
+
+    def both(node: TaskNode) -> bytes:
+        import os
+        import signal
+
+        lives = len(os.listdir(where))
+        node.send(1 - node.rank, b"life", timeout=100.0)
+        if node.rank == 1:
+            open(os.path.join(where, f"life {lives}"), "w").close()
+            if lives == 0:
+                node.recv(timeout=100.0)
+                os.kill(os.getpid(), signal.SIGKILL)
+        return node.recv(timeout=100.0)[1]
+
+    assert executors_as_mesh(spark, both, count=2, topology=[(0, 1), (1, 0)]) == [b"life", b"life"]
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_tasks_of_a_barrier_stage_reduce_among_themselves(spark: Any) -> None:

@@ -1,0 +1,3 @@
+"""Rows of a DataFrame, each worked on where Spark has it; results come here."""
+
+from ._rows import map_rows as map_rows
