@@ -47,6 +47,7 @@ blocks_next(mmi_spool_blocks *b)
         return MM_EPROTO;
     }
     r->loaded = true;
+    r->walks = false;
     if (mmi_spool_reader_begin(r) < 0) {
         r->loaded = false;
         return MM_EPROTO;

@@ -64,6 +64,7 @@ reader_has(const mmi_spool_reader *r)
 static int
 reader_step(mmi_spool_reader *r)
 {
+    r->walks = false;
     if (r->loaded) {
         return mmi_spool_scan_next(&r->place, &r->file, &r->scan);
     }
@@ -137,11 +138,14 @@ mmi_spool_reader_begin(mmi_spool_reader *r)
 {
     mmi_spool_record record;
     uint64_t seq;
-    int rc = mmi_spool_walk_begin(&r->walk, &r->scan.batch, r->scan.body, r->scan.next_seq);
+    int rc = r->walks
+                 ? MM_OK
+                 : mmi_spool_walk_begin(&r->walk, &r->scan.batch, r->scan.body, r->scan.next_seq);
     rc = rc == MM_OK ? 1 : rc;
     while (rc == 1 && r->walk.seq < r->next_seq) {
         rc = mmi_spool_walk_next(&r->walk, &record, &seq);
     }
+    r->walks = rc >= 0;
     if (rc < 0) {
         return rc;
     }
@@ -251,6 +255,6 @@ mmi_spool_reader_next(mmi_spool_reader *r, mmi_spool_record *out, uint64_t *seq)
         rc = MM_EPROTO;
     }
     r->next_seq = rc == 1 ? r->walk.seq : r->next_seq;
-    r->begun = rc >= 0; /* else who loads again is at the same one */
+    r->begun = r->walks = rc >= 0; /* else who loads again is at the same one */
     return rc;
 }

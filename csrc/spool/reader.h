@@ -19,6 +19,7 @@ typedef struct mmi_spool_reader {
     uint64_t next_seq;           /* of the next record that is given; what compaction removed before it is passed */
     mmi_spool_walk walk;         /* of the batch, and it is at next_seq, if `begun` */
     bool begun;
+    bool walks;                  /* the walk is of the batch, and at next_seq or before it: it goes on from there */
     bool each;                   /* gives each batch, also one that compaction left no record */
     uint64_t lost_last;          /* of MMI_SPOOL_HARMED, and of a gap: next_seq to this are gone */
 } mmi_spool_reader;
