@@ -33,6 +33,7 @@ spool_report(const mmi_spool_report *from, mm_spool_report *to)
     *to = (mm_spool_report){ .made = from->made,
                              .unclean = from->unclean,
                              .torn_bytes = from->torn_bytes,
+                             .torn_left = from->torn_left,
                              .lost_first = from->lost_first,
                              .lost_last = from->lost_last,
                              .harmed_file = from->harmed_file,

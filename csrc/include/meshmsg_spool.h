@@ -41,7 +41,8 @@ typedef struct mm_spool_opts {
 
 typedef struct mm_spool_report {
     uint32_t made, unclean;                       /* it is new; it was not closed in order */
-    uint64_t torn_bytes;                          /* behind the last batch: put into quarantine */
+    uint64_t torn_bytes;                          /* behind the last batch: put into quarantine, */
+    uint64_t torn_left;                           /* but for these, as there was no room on the disk */
     uint64_t lost_first, lost_last;               /* numbers that are gone; 0: none */
     uint64_t harmed_file, harmed_at;              /* then: the file's first number, and the octet */
     uint64_t copied_messages;                     /* that were not proved to be durable, and are now */

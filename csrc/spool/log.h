@@ -59,7 +59,8 @@ typedef struct mmi_spool_opts {
 /* What was found as it was opened. */
 typedef struct mmi_spool_report {
     bool made, unclean;          /* it is new; it was not closed in order */
-    uint64_t torn_bytes;         /* that were behind the last batch, and are in quarantine */
+    uint64_t torn_bytes;         /* that were behind the last batch */
+    uint64_t torn_left;          /* of those, that are not in quarantine, as there is no room on the disk */
     uint64_t lost_first, lost_last;   /* numbers that were durable and are gone; 0: none */
     uint64_t harmed_at;          /* then: where, in the file of base_seq harmed_file */
     uint64_t harmed_file;

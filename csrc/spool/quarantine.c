@@ -75,6 +75,9 @@ mmi_spool_quarantine(const mmi_spool_place *p, int quarantine, const mmi_spool_f
     if (c.to >= 0) {
         x->close(x->self, c.to);
     }
+    if (c.to >= 0 && rc == MM_ENOSPC) {
+        (void)x->unlink(x->self, quarantine, name); /* a part of them is of no use */
+    }
     mmi_free(c.data);
     return rc == MM_OK ? x->sync_folder(x->self, quarantine) : rc;
 }

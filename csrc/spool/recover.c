@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    LOOK_RECORD_MIN = 2,        /* octets of a message in a batch */
-    LOOK_TORN = 4 * 1024 * 1024 /* octets of what may be a torn batch whose head is, too */
+    LOOK_RECORD_MIN = 2,  /* octets of a message in a batch */
+    LOOK_TORN = 64 * 1024 /* octets that may be of a torn batch whose head is, too */
 };
 
 /* The last number of a batch, or of what it tells of. */
@@ -75,7 +75,8 @@ look_again(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_scan *sc
 }
 
 /* Where a torn batch ends that begins at `end`, in room that another file had: zeros there say that
- * none was begun. */
+ * none was begun.  Without its head nobody knows how far it went: what is behind the first octets
+ * cannot be told from what was there before, and most of it is that. */
 static int
 look_torn(const mmi_spool_place *p, const mmi_spool_file *f, mmi_spool_found *out)
 {

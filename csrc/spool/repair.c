@@ -59,15 +59,21 @@ repair_use(mmi_spool *s, const mmi_spool_file *f, uint64_t next_seq, uint64_t ti
     s->time_us = time_us;
 }
 
-/* What is no batch is kept; on a disk that is nearly full the reserve makes room for it. */
+/* What is no batch is kept.  On a full disk what is torn is left out, as it was never said to be
+ * there; the reserve is for messages, and for what is harmed and does not stay where it is. */
 static int
-repair_keep(mmi_spool *s, const mmi_spool_file *f, uint64_t at, uint64_t end)
+repair_keep(mmi_spool *s, const mmi_spool_file *f, const mmi_spool_found *found, bool stays,
+            mmi_spool_report *report)
 {
+    uint64_t at = found->end, end = found->used;
+    bool needed = found->harmed && !stays;
     int rc = mmi_spool_quarantine(&s->place, s->quarantine, f, at, end);
-    if (rc == MM_ENOSPC && mmi_spool_reserve_give(s)) {
+    if (rc == MM_ENOSPC && needed && mmi_spool_reserve_give(s)) {
         rc = mmi_spool_quarantine(&s->place, s->quarantine, f, at, end);
     }
-    return rc;
+    bool left = rc == MM_ENOSPC && !needed;
+    report->torn_left = left ? end - at : 0;
+    return left ? MM_OK : rc;
 }
 
 /* What is copied, and where to. */
@@ -151,7 +157,6 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
     const mmi_spool_place *p = &s->place;
     bool unproved = found->proved_end<found->end, some = found->used> found->end;
     int spare = -1, one = 0, rc = repair_room(s, &spare);
-    rc = rc == MM_OK && some ? repair_keep(s, from, found->end, found->used) : rc;
     if (rc == MM_OK && unproved) {
         one = mmi_spool_scan_at(p, from, &c.scan, found->proved_end);
         rc = one < 0 ? one : one == 0 ? MM_EIO : MM_OK; /* it was there a moment ago */
@@ -169,6 +174,8 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
         rc = MM_EIO; /* likewise */
     }
     rc = rc == MM_OK && found->harmed ? repair_over(&c, from, found) : rc;
+    bool stays = c.to.head.base_seq != from->head.base_seq;
+    rc = rc == MM_OK && some ? repair_keep(s, from, found, stays, report) : rc; /* messages first */
     rc = rc == MM_OK ? mmi_spool_files_reserve(s, 1) : rc;
     rc = rc == MM_OK ? mmi_spool_file_name(p, &c.to) : rc;
     mmi_spool_scan_end(&c.scan);
@@ -176,7 +183,7 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
         mmi_spool_file_close(p, &c.to);
         return rc;
     }
-    if (c.to.head.base_seq != from->head.base_seq) {
+    if (stays) {
         s->ends[s->file_count - 1] = found->end;
         s->sealed_bytes += found->end;
         s->bases[s->file_count++] = c.to.head.base_seq;

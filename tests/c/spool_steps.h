@@ -38,6 +38,28 @@ spool_rig_files(spool_rig *r, uint32_t files)
     }
 }
 
+/* Takes all that is free but so many octets, as another program may. */
+static inline void
+spool_rig_hog(spool_rig *r, const char *name, uint64_t but)
+{
+    static const uint8_t octets[4096] = { 1 };
+    int file = file_made(&r->disk.files, r->disk.dir, name);
+    uint64_t at = 0;
+    mmi_space space;
+    CHECK_INT(CALL(&r->disk, size, file, &at), MM_OK);
+    at = (at + sizeof octets - 1) / sizeof octets * sizeof octets;
+    while (file_put(&r->disk.files, file, at, octets, sizeof octets) == (int64_t)sizeof octets) {
+        at += sizeof octets;
+    }
+    CHECK(at >= but);
+    CHECK_INT(CALL(&r->disk, truncate, file, at - but), MM_OK);
+    CHECK_INT(CALL(&r->disk, sync, file), MM_OK);
+    CHECK_INT(CALL(&r->disk, sync_folder, r->disk.dir), MM_OK);
+    CALL(&r->disk, close, file);
+    CHECK_INT(CALL(&r->disk, space, r->disk.dir, &space), MM_OK);
+    CHECK_INT(space.free, but);
+}
+
 static inline void
 spool_rig_close(spool_rig *r)
 {

@@ -200,6 +200,7 @@ class Spool(Kept):
             copied=int(report.copied_messages),
             torn_bytes=int(report.torn_bytes),
             lost=lost,
+            torn_left=int(report.torn_left),
         )
 
     def append(

@@ -125,6 +125,7 @@ class SpoolRecovery:
             the folder `quarantine`.
         lost: The first and the last number of durable messages that are gone
             (`on_corruption="gap"`), or None.
+        torn_left: How many of `torn_bytes` are not in `quarantine`, as the disk has no room.
     """
 
     made: bool
@@ -132,6 +133,7 @@ class SpoolRecovery:
     copied: int
     torn_bytes: int
     lost: tuple[int, int] | None
+    torn_left: int = 0
 
 
 def info_of(out: Any) -> SpoolInfo:
