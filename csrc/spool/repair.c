@@ -219,6 +219,30 @@ repair_first(mmi_spool *s, mmi_spool_report *report)
     return MM_OK;
 }
 
+/* The last file goes on.  One that was begun on a full disk, or is a copy, may not have its whole
+ * room: if there is none now, nothing more goes into it. */
+static int
+repair_go_on(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found)
+{
+    const mmi_files *x = s->place.files;
+    uint64_t was;
+    int rc = x->size(x->self, f->file, &was);
+    rc = rc == MM_OK ? mmi_spool_room(&s->place, f->file, was, s->opts.file_bytes) : rc;
+    s->cramped = rc == MM_ENOSPC;
+    if (rc != MM_OK && !s->cramped) {
+        return rc;
+    }
+    if (s->cramped) {
+        (void)x->truncate(x->self, f->file, was); /* a part of it is of no use */
+    }
+    /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
+    f->end = f->zeroed = found->closed ? found->end - mmi_spool_batch_size(0) : found->end;
+    f->chain = found->closed ? found->close_chain : found->chain;
+    f->stale = found->stale;
+    repair_use(s, f, found->next_seq, found->time_us, found->first_us);
+    return MM_OK;
+}
+
 /* The last file, whose head is sound. */
 static int
 repair_last(mmi_spool *s, mmi_spool_file *f, mmi_spool_report *report)
@@ -247,12 +271,7 @@ repair_last(mmi_spool *s, mmi_spool_file *f, mmi_spool_report *report)
     bool fits = found.end <= s->opts.file_bytes;
     if (!found.harmed && found.used == found.end && found.proved_end == found.end && fits &&
         named) {
-        /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
-        f->end = f->zeroed = found.closed ? found.end - mmi_spool_batch_size(0) : found.end;
-        f->chain = found.closed ? found.close_chain : found.chain;
-        f->stale = found.stale;
-        repair_use(s, f, found.next_seq, found.time_us, found.first_us);
-        return MM_OK;
+        return repair_go_on(s, f, &found);
     }
     rc = repair_rewrite(s, f, &found, report);
     mmi_spool_file_close(&s->place, f);

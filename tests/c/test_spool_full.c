@@ -14,26 +14,6 @@ enum {
     STEPS = 60                          /* of an opening, any of which may be its last */
 };
 
-/* Takes all that is free, as another program may. */
-static void
-take_the_rest(spool_rig *r, const char *name)
-{
-    static const uint8_t octets[4096] = { 1 };
-    int file = file_made(&r->disk.files, r->disk.dir, name);
-    uint64_t at = 0;
-    CHECK_INT(CALL(&r->disk, size, file, &at), MM_OK);
-    at = (at + sizeof octets - 1) / sizeof octets * sizeof octets;
-    while (file_put(&r->disk.files, file, at, octets, sizeof octets) == (int64_t)sizeof octets) {
-        at += sizeof octets;
-    }
-    CHECK_INT(CALL(&r->disk, sync, file), MM_OK);
-    CHECK_INT(CALL(&r->disk, sync_folder, r->disk.dir), MM_OK);
-    CALL(&r->disk, close, file);
-    mmi_space space;
-    CHECK_INT(CALL(&r->disk, space, r->disk.dir, &space), MM_OK);
-    CHECK_INT(space.free, 0);
-}
-
 /* Puts until there is no room. */
 static void
 fill(spool_rig *r)
@@ -58,7 +38,7 @@ full(spool_rig *r, uint64_t seed, mmi_spool_level level)
     r->opts.level = level;
     CHECK_INT(spool_rig_open(r), MM_OK);
     fill(r);
-    take_the_rest(r, "hog");
+    spool_rig_hog(r, "hog", 0);
 }
 
 static void
@@ -89,7 +69,7 @@ test_a_spool_that_was_killed_on_a_full_disk_opens(void)
             CHECK_INT(spool_rig_commit(&r, false), MM_OK);
             fill(&r);
             CHECK(r.spool.last_seq > last);
-            take_the_rest(&r, "hog");
+            spool_rig_hog(&r, "hog", 0);
         }
         spool_rig_free(&r);
     }
@@ -140,7 +120,7 @@ test_without_room_for_the_mending_it_is_told(void)
     full(&r, 1, MMI_SPOOL_OS);
     uint64_t last = r.spool.last_seq;
     CHECK(mmi_spool_reserve_give(&r.spool));
-    take_the_rest(&r, "hog");
+    spool_rig_hog(&r, "hog", 0);
     spool_rig_stop(&r, false);
     for (int again = 0; again < 3; again++) {
         CHECK_INT(spool_rig_open(&r), MM_ENOSPC);
@@ -153,6 +133,120 @@ test_without_room_for_the_mending_it_is_told(void)
     r.spool.wants_spare = true;
     CHECK_INT(spool_rig_commit(&r, false), MM_OK);
     CHECK(r.spool.reserved);
+    spool_rig_free(&r);
+}
+
+/* Nothing more goes into a last file that has no room of its own: it is made in a life that mends
+ * on a full disk, and is found so by the next, closed in order or not. */
+static void
+test_a_last_file_without_its_room_is_found_to_be_full(void)
+{
+    for (int closed = 0; closed < 2; closed++) {
+        spool_rig r;
+        spool_rig_new(&r, 1, &(mmi_disk_opts){ .capacity = CAPACITY });
+        r.opts.level = MMI_SPOOL_OS;
+        CHECK_INT(spool_rig_open(&r), MM_OK);
+        spool_rig_batches(&r, 4, 3);
+        uint64_t last = r.spool.last_seq;
+        spool_rig_stop(&r, false);
+        spool_rig_hog(&r, "hog", 0);
+        for (int life = 0; life < 3; life++) {
+            CHECK_INT(spool_rig_open(&r), MM_OK);
+            CHECK(r.spool.cramped);
+            CHECK_INT(spool_rig_put(&r), MM_ENOSPC);
+            CHECK_INT(spool_rig_commit(&r, true), MM_OK);
+            CHECK(!r.spool.failed);
+            CHECK_INT(r.spool.last_seq, last);
+            if (closed == 1) {
+                spool_rig_close(&r);
+            }
+            spool_rig_stop(&r, false);
+            spool_rig_hog(&r, "hog", 0);
+        }
+        CHECK_INT(CALL(&r.disk, unlink, r.disk.dir, "hog"), MM_OK);
+        CHECK_INT(spool_rig_open(&r), MM_OK);
+        CHECK(!r.spool.cramped);
+        spool_rig_batches(&r, 3, 3);
+        check_all(&r);
+        spool_rig_free(&r);
+    }
+}
+
+/* The last file of a spool that was closed in order, as a copy without its room has it: sparse, or
+ * cut to where it ends. */
+static void
+make_sparse(spool_rig *r, bool cut)
+{
+    char name[MMI_SPOOL_NAME];
+    int file;
+    uint64_t size, end = r->spool.file.end;
+    mmi_spool_name(r->spool.file.head.base_seq, name);
+    spool_rig_close(r);
+    end += mmi_spool_batch_size(0); /* its CLOSE */
+    CHECK_INT(CALL(&r->disk, open, r->disk.dir, name, MMI_FILE_WRITE, &file), MM_OK);
+    CHECK_INT(CALL(&r->disk, size, file, &size), MM_OK);
+    CHECK_INT(CALL(&r->disk, truncate, file, end), MM_OK);
+    CHECK_INT(CALL(&r->disk, truncate, file, cut ? end : size), MM_OK);
+    CHECK_INT(CALL(&r->disk, sync, file), MM_OK);
+    CALL(&r->disk, close, file);
+}
+
+static void
+test_so_is_one_that_was_copied_without_its_room(void)
+{
+    for (int cut = 0; cut < 2; cut++) {
+        for (int room = 0; room < 2; room++) {
+            spool_rig r;
+            spool_rig_new(&r, 1, &(mmi_disk_opts){ .capacity = CAPACITY });
+            CHECK_INT(spool_rig_open(&r), MM_OK);
+            spool_rig_batches(&r, 4, 3);
+            make_sparse(&r, cut == 1);
+            spool_rig_hog(&r, "hog", room == 1 ? MMI_SPOOL_FILE_MIN : 0);
+            CHECK_INT(spool_rig_open(&r), MM_OK);
+            CHECK_INT(r.report.unclean, 0);
+            CHECK_INT(r.spool.cramped, room == 0);
+            CHECK_INT(spool_rig_put(&r), room == 1 ? MM_OK : MM_ENOSPC);
+            CHECK_INT(spool_rig_commit(&r, true), MM_OK);
+            check_all(&r);
+            spool_rig_close(&r);
+            CHECK_INT(spool_rig_open(&r), MM_OK);
+            CHECK_INT(r.report.unclean, 0);
+            check_all(&r);
+            spool_rig_free(&r);
+        }
+    }
+}
+
+/* A disk that has a part of what is asked for, as a system may give it before it says so. */
+static mmi_files whole;
+
+static int
+reserve_a_part(void *self, int file, uint64_t size)
+{
+    uint64_t was;
+    CHECK_INT(whole.size(self, file, &was), MM_OK);
+    if (was < size) {
+        CHECK_INT(whole.truncate(self, file, was + (size - was) / 2), MM_OK);
+    }
+    return was < size ? MM_ENOSPC : MM_OK;
+}
+
+static void
+test_a_part_of_its_room_is_given_back(void)
+{
+    spool_rig r;
+    uint64_t size;
+    spool_rig_new(&r, 1, &(mmi_disk_opts){ .capacity = CAPACITY });
+    CHECK_INT(spool_rig_open(&r), MM_OK);
+    spool_rig_batches(&r, 4, 3);
+    make_sparse(&r, true);
+    whole = r.disk.files;
+    r.disk.files.reserve = reserve_a_part;
+    CHECK_INT(spool_rig_open(&r), MM_OK);
+    CHECK(r.spool.cramped);
+    CHECK_INT(CALL(&r.disk, size, r.spool.file.file, &size), MM_OK);
+    CHECK_INT(size, r.spool.file.end + mmi_spool_batch_size(0));
+    check_all(&r);
     spool_rig_free(&r);
 }
 
@@ -205,6 +299,9 @@ main(void)
     RUN(test_a_spool_that_was_killed_on_a_full_disk_opens);
     RUN(test_an_opening_on_a_full_disk_may_be_cut_off_anywhere);
     RUN(test_without_room_for_the_mending_it_is_told);
+    RUN(test_a_last_file_without_its_room_is_found_to_be_full);
+    RUN(test_so_is_one_that_was_copied_without_its_room);
+    RUN(test_a_part_of_its_room_is_given_back);
     RUN(test_a_state_that_is_harmed_is_made_again_on_a_full_disk);
     RUN(test_the_reserve_is_there_from_the_beginning);
     return 0;
