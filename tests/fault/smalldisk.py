@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import meshmsg as mm
 from tests.fault.programs import say
 from tests.support.pairs import WAIT_S, wait_until
-from tests.support.spooled import SEGMENT, bodies, body
+from tests.support.spooled import SEGMENT, bodies, body, segments
 
 
 def put(spool: mm.Spool) -> bool:
@@ -83,6 +84,29 @@ def with_a_push(folder: Path) -> None:
     say("push")
 
 
+def with_what_is_torn(folder: Path) -> None:
+    """What finds no room is told of; what is there is read, and with room again all goes on."""
+    shutil.rmtree(folder / "s")
+    path = folder / "t"
+    with mm.Spool(path, segment_bytes=SEGMENT) as spool:
+        for _ in range(3):
+            assert put(spool)
+    with segments(path)[-1].open("ab") as opened:
+        opened.write(b"torn" * SEGMENT)  # more than the reserve has
+    fill(folder / "ballast")
+    with mm.Spool(path, segment_bytes=SEGMENT) as spool:
+        assert spool.recovery.lost is None
+        assert spool.recovery.torn_left == spool.recovery.torn_bytes > 4 * SEGMENT - 1
+        assert bodies(spool) == [body(seq) for seq in range(1, 4)]
+        assert not put(spool)
+        assert not spool.info().failed
+        (folder / "ballast").unlink()
+        wait_until(lambda: put(spool))
+        assert bodies(spool)[-1] == body(4)
+    say("torn")
+
+
 if __name__ == "__main__":
     with_a_cursor(Path(sys.argv[1]) / "one")
+    with_what_is_torn(Path(sys.argv[1]) / "one")
     with_a_push(Path(sys.argv[1]) / "two")

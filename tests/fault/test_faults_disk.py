@@ -50,7 +50,7 @@ def test_f15_a_full_disk_is_told_and_gone_on_from(tmp_path: Path) -> None:
     (tmp_path / "disks").mkdir()
     program = f'{MOUNTS} && exec "$1" -m tests.fault.smalldisk "$0"'
     done = apart(program, tmp_path / "disks", sys.executable)
-    assert (done.returncode, done.stdout.split()) == (0, ["cursor", "push"]), done.stderr
+    assert (done.returncode, done.stdout.split()) == (0, ["cursor", "torn", "push"]), done.stderr
 
 
 def test_a_disk_that_is_read_only_is_read_and_told(tmp_path: Path) -> None:

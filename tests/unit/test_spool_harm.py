@@ -180,6 +180,7 @@ def test_what_was_torn_is_no_harm(tmp_path: Path) -> None:
         opened.write(b"torn" * 100)
     with small(tmp_path / "s") as spool:
         assert spool.recovery.torn_bytes > 400
+        assert spool.recovery.torn_left == 0
         assert spool.recovery.unclean
         assert bodies(spool) == [body(1)]
         assert spool.append(body(2)) == 2
