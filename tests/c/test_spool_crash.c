@@ -245,11 +245,15 @@ check_fails(bool opens)
         const char *name;
         uint64_t least, least_open; /* so many are in a life; in an opening */
     } kinds[] = {
-        { MMI_DISK_OPEN, "open", 5, 5 },       { MMI_DISK_READ, "read", 1, 3 },
-        { MMI_DISK_WRITE, "write", 150, 3 },   { MMI_DISK_SYNC, "sync", 150, 3 },
+        { MMI_DISK_OPEN, "open", 5, 5 },
+        { MMI_DISK_READ, "read", 1, 3 },
+        { MMI_DISK_WRITE, "write", 150, 3 },
+        { MMI_DISK_SYNC, "sync", 150, 3 },
         { MMI_DISK_SYNC_FOLDER, "sync of a folder", 4, 1 },
-        { MMI_DISK_RESERVE, "reserve", 2, 1 }, { MMI_DISK_TRUNCATE, "truncate", 2, 1 },
-        { MMI_DISK_NAME, "name", 4, 1 },       { MMI_DISK_LIST, "list", 1, 1 },
+        { MMI_DISK_RESERVE, "reserve", 2, 1 },
+        { MMI_DISK_TRUNCATE, "truncate", 2, 1 },
+        { MMI_DISK_NAME, "name", 4, 1 },
+        { MMI_DISK_LIST, "list", 1, 1 },
         { MMI_DISK_LOCK, "lock", 1, 1 },
     };
     trims = true;
