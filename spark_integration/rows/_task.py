@@ -67,6 +67,7 @@ class RowsOf(NamedTuple):
         yield pa.RecordBatch.from_arrays([pa.array([row], pa.int64())], ["id"])
 
     def _done(self, row: int, body: bytes) -> Part:
+        text = b""
         for _ in range(self.max_attempts):
             try:
                 return Part(row, Outcome.DONE, checked_result(self.fn(body)))

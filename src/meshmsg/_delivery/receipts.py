@@ -56,7 +56,7 @@ class ReceiptForm:
         kept: Survives | None = "memory",
     ) -> None:
         self._outcome = outcome
-        self._kept = kept
+        self._kept: Survives | None = kept
         self._socket = socket
         self._number = number
         self._run = run

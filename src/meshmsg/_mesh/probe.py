@@ -209,7 +209,7 @@ class Prober:
 
     def on_ack(self, now: float, arrival: Arrival) -> int:
         """Take an answer; return where its rumours begin."""
-        (number,) = NUMBER.unpack_from(arrival.data, AT)
+        number: int = NUMBER.unpack_from(arrival.data, AT)[0]
         probe = self._take(self._helped.get(number, number))
         relay = self.relays.pop(number, None)
         if probe is not None:
@@ -230,6 +230,7 @@ class Prober:
 
     def on_nack(self, now: float, arrival: Arrival) -> int:
         """Take that a helper was not answered, or that another node is at that address now."""
+        number: int
         number, refused = REFUSAL.unpack_from(arrival.data, AT)
         if len(arrival.data) != AT + REFUSAL.size:
             raise MalformedError("a NACK of another size")

@@ -162,7 +162,8 @@ class Spool(Kept):
         self._file_bytes, self._max_bytes = int(opts.file_bytes), int(opts.max_bytes)
         self._max_messages, self._blocks = int(opts.max_messages), overflow == "block"
         self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
-        self._level, self._durability = int(opts.level), durability
+        self._level = int(opts.level)
+        self._durability: Durability = durability
         self.recovery: SpoolRecovery = self._open(opts)
         """What was found when it was opened."""
         if uuid is not None and self.info().uuid != uuid.hex():
