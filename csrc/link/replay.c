@@ -152,6 +152,23 @@ replay_heard(mmi_link *link)
     }
 }
 
+/* It begins there, and a higher number was asked for: what is there was not, so it is told. */
+static void
+replay_begins(const mmi_link *link, uint64_t number)
+{
+    const mmi_replay *from = &link->socket->resume->from;
+    const mmi_resume_place *place = link->replaying->place;
+    if (from->kind != MMI_REPLAY_SEQ || number >= from->value ||
+        (place != NULL && place->of.next > 0)) { /* it goes on where it was */
+        return;
+    }
+    char detail[MM_DETAIL_MAX + 1];
+    snprintf(detail, sizeof detail,
+             "seq:%llu is behind the end of its spool: it goes on with the next message, %llu",
+             (unsigned long long)from->value, (unsigned long long)number);
+    mmi_link_tell_count(link, MM_EVENT_REPLAY_LOST, MM_REASON_NONE, 0, detail);
+}
+
 void
 mmi_replay_at(mmi_link *link, const mmi_command *command)
 {
@@ -164,6 +181,9 @@ mmi_replay_at(mmi_link *link, const mmi_command *command)
         mmi_link_breach(link, MM_REASON_COMMAND,
                         "an AT that is malformed, goes back, or is not behind COUNT");
         return;
+    }
+    if (in->next == 0) {
+        replay_begins(link, number);
     }
     if (in->next == 0 && link->replaying->place != NULL) {
         link->replaying->place->of.next =

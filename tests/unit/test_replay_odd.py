@@ -48,6 +48,47 @@ def test_what_was_removed_before_is_told_of_and_it_goes_on(world: World, tmp_pat
                 assert [count for count, _ in lost(sub)] == ([gone] if gone else [])
 
 
+@pytest.mark.parametrize(("beyond", "told_of"), [(-1, False), (0, False), (1, True), (2**61, True)])
+def test_who_asks_for_more_than_there_is_is_told_once(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture, beyond: int, told_of: bool
+) -> None:
+    """As of a log that was made anew; the next number is asked for by who has all. It goes on."""
+    ends: list[Any] = []
+    with publishing(world, tmp_path / "s") as (spool, pub):
+        last = put(pub, spool, 20)
+        asked = last + 1 + beyond
+        options: dict[str, Any] = {"topics": "", "replay": f"seq:{asked}"}
+        with world.socket("Sub", connect=pub.endpoint, **options) as sub:
+            pub.wait_for_subscribers(timeout=WAIT_S)
+            newest = put(pub, spool, 1)
+            assert numbers(sub, newest)[0] == min(asked, newest)
+            ends += lost(sub)
+            name = pub.endpoint
+            pub.close()
+            with world.socket("Pub", bind=name, spool=spool) as again:  # it goes on where it was
+                again.wait_for_subscribers(timeout=WAIT_S)
+                newest = put(again, spool, 1)
+                assert numbers(sub, newest) == [newest]
+                assert lost(sub) == []
+    words = f"seq:{asked} is behind the end of its spool: it goes on with the next message, 21"
+    assert ends == ([(0, words)] if told_of else [])
+    assert (words in caplog.text) is told_of
+
+
+def test_a_log_made_anew_that_has_not_come_so_far_is_told(world: World, tmp_path: Path) -> None:
+    """To who had all of the log before it, and comes again; it gets all from there on."""
+    with publishing(world, tmp_path / "before") as (spool, pub):
+        last, bound = put(pub, spool, 20), pub.endpoint
+        with world.socket("Sub", connect=bound, topics="", replay="seq:11") as sub:
+            assert numbers(sub, last) == list(range(11, last + 1))
+            pub.close()
+            with publishing(world, tmp_path / "anew", bind=bound) as (anew, again):
+                again.wait_for_subscribers(timeout=WAIT_S)
+                assert numbers(sub, put(again, anew, 1)) == [1]
+                [(count, why)] = lost(sub)
+                assert (count, "seq:11 is behind the end" in why) == (0, True)
+
+
 def test_what_is_removed_under_a_slow_one_is_told_of(world: World, tmp_path: Path) -> None:
     """It goes on with the first that is there; what came and what is gone is all there was."""
     with publishing(world, tmp_path / "s", pub_send_queue_messages=1) as (spool, pub):

@@ -72,8 +72,8 @@ def test_numbers_go_from_nought_to_as_many_as_there_are(tmp_path: Path) -> None:
         assert spool.append(b"", origin=("a", 0)) == 1
         assert spool.append(b"", origin=("a", most)) == 2
         assert spool.last_origin("a") == most
-        for wrong in (-1, most + 1):
-            with pytest.raises(mm.UsageError, match="the number of an origin"):
+        for wrong, range_of in ((-1, "0 and more"), (most + 1, "0 to 4,611,686,018,427,387,903")):
+            with pytest.raises(mm.UsageError, match=f"the number of an origin.*it is {range_of}"):
                 spool.append(b"", origin=("a", wrong))
         assert spool.append_many([b"", b""], origin=("a", most)) == range(3, 4)
         assert spool.last_origin("a") == most + 1

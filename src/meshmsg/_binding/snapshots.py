@@ -68,6 +68,8 @@ class EventKind(IntEnum):
             no groups (`require="group"`).
         REPLAY_LOST: `count` of the messages that a Sub with `replay=` asked for are not in the
             publisher's spool any more; `detail` says why. It goes on with the first that is there.
+            A `count` of 0: its "seq:N" is behind the end of that spool, which may have been made
+            anew; `detail` has the number of the next message, and all from there on come.
         NOT_RETAINED: `count` messages of a Pub with `retain="last"` were sent and are not retained,
             since the last event of this; `detail` says why, and the option that matters.
     """

@@ -43,13 +43,13 @@ class MemoryDedupeWindow:
         Thread-safe: yes.
 
         Args:
-            message: A message of a `Pull(ack="manual")`, or its `seq`.
+            message: A message of a `Pull(ack="manual")`, or of a Sub in a group, or its `seq`.
 
         Returns:
             True: it was added.
 
         Raises:
-            UsageError: The message has no `seq`.
+            UsageError: The message has no `seq`, or is of a Sub with `replay=`.
             OutsideWindowError: It is older than what the window remembers of its connection.
         """
         found = identity(message)
@@ -62,13 +62,13 @@ class MemoryDedupeWindow:
         Thread-safe: yes; of several threads that add one message, one is told True.
 
         Args:
-            message: A message of a `Pull(ack="manual")`, or its `seq`.
+            message: A message of a `Pull(ack="manual")`, or of a Sub in a group, or its `seq`.
 
         Returns:
             True: it is new. False: it was added before.
 
         Raises:
-            UsageError: The message has no `seq`.
+            UsageError: The message has no `seq`, or is of a Sub with `replay=`.
             OutsideWindowError: It is older than what the window remembers of its connection.
         """
         found = identity(message)

@@ -60,14 +60,15 @@ class DedupeTransaction:
         Thread-safe: no; for the thread that has the connection.
 
         Args:
-            message: A message of a `Pull(ack="manual")`, or its `seq`.
+            message: A message of a `Pull(ack="manual")`, or of a Sub in a group, or its `seq`.
 
         Returns:
             True: it is new, so do it, in this transaction. False: it was done before.
 
         Raises:
-            UsageError: The message has no `seq`; this is not in the `with` block; the block has
-                ended the transaction; or the connection commits each statement by itself.
+            UsageError: The message has no `seq`, or is of a Sub with `replay=`; this is not in the
+                `with` block; the block has ended the transaction; or the connection commits each
+                statement by itself.
             OutsideWindowError: It is older than what the window remembers of its connection. It is
                 not added; the transaction may go on.
         """

@@ -16,7 +16,7 @@ from meshmsg._binding.data import (
     encode_topics,
 )
 from meshmsg._binding.errors import UsageError
-from meshmsg._binding.message import NUMBERED, TOPICAL, Message
+from meshmsg._binding.message import NUMBERED, REPLAYED, TOPICAL, Message
 from meshmsg._delivery.dead_letters import (
     DeadLetters,
     check_attempts,
@@ -430,7 +430,9 @@ class SubForm(Inbox[Message]):
             ack=ack,
         )
         count = check_prefetch(prefetch)
-        if before or member is not None:
+        if before:
+            self._form = REPLAYED
+        elif member is not None:
             self._form = leased_form(self, "numbered") if ack == "manual" else NUMBERED
         flags |= lib.MM_OPT_GROUP if member is not None else 0
         self._member_of = member

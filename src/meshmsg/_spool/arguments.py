@@ -59,7 +59,7 @@ def whole(name: str, value: object, least: int, most: int = SEQ_MAX - 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} is {value!r}; it is a whole number")
     if not least <= value <= most:
-        upper = f"to {most:,}" if most < SEQ_MAX - 1 else "and more"
+        upper = "and more" if most == SEQ_MAX - 1 and value < least else f"to {most:,}"
         raise UsageError(f"{name} is {value:,}; it is {least:,} {upper}")
     return value
 
