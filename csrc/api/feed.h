@@ -58,6 +58,7 @@ struct mm_feed {
     bool told;                   /* that it does not go on */
     bool blocked;                /* too many wait: nothing is read until some are done */
     uint64_t swept;              /* none of `again` below that was removed */
+    uint64_t bared;              /* what is in flight below that was removed, and that is told */
     void *thread;
     mmi_spool_reader reader, seeker;   /* in order; and of one that is sent again */
 };
@@ -81,6 +82,8 @@ void mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last);
  * the reader is at `first`.  The engine's lock is held. */
 void mmi_feed_lost(mm_feed *f, mmi_socket *s, mmi_drop_why why, uint64_t first, uint64_t last);
 void mmi_feed_missed(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t end);
+/* What is below `first` was removed; what of it is in flight is told of: it is in memory only.  Drops nothing. */
+void mmi_feed_bare(mm_feed *f, uint64_t first);
 /* All that was removed and is not done is told; what is removed later is told by the next life.  closes: its socket is
  * about to be closed, and hears of no more. */
 void mmi_feed_settle(mm_feed *f, bool closes);

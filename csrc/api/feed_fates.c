@@ -11,6 +11,9 @@
 static const uint64_t FATES_LATER_US =
     100000; /* until a message is given again that found no room among dead letters */
 
+static const char fates_bare[] =
+    "not acknowledged, and only in memory now: still sent, but lost if this process ends";
+
 /* They are not acknowledged, and so not what one would think of numbers that are done. */
 static void
 feed_note_odd(mm_feed *f, uint64_t first, uint64_t last, int outcome)
@@ -148,6 +151,22 @@ mmi_feed_missed(mm_feed *f, mmi_socket *s, uint64_t first, uint64_t end)
             mmi_feed_bury(f, s, first, end - 1);
         }
         feed_tell_lost(f, s, MMI_DROP_REMOVED, count);
+    }
+}
+
+void
+mmi_feed_bare(mm_feed *f, uint64_t first)
+{
+    mmi_socket *s;
+    uint64_t from = f->bared > 0 ? f->bared : 1;
+    if (f->of_group || first <= from) {
+        return;
+    }
+    f->bared = first;
+    uint64_t count = first - from - feed_done_of(f, from, first - 1);
+    if (count > 0 && mmi_api_enter(f->socket, &s) == MM_OK) {
+        s->host.event(&s->host, MM_EVENT_SPOOL_REMOVED, MM_REASON_NONE, 0, count, fates_bare);
+        (void)mmi_api_leave(s, MM_OK);
     }
 }
 

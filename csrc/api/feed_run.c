@@ -188,6 +188,7 @@ run_pass(mm_feed *f)
         run_missed(f, p.first);
     }
     run_sweep(f, p.first);
+    mmi_feed_bare(f, p.first);
     if (p.next > r->next_seq) {
         mmi_spool_reader_seek(r, p.next);
     }

@@ -41,8 +41,8 @@ uint64_t mm_spool_cursor_next_done(mm_spool_cursor *cursor, uint64_t from);   /*
 int mm_spool_cursor_seek(mm_spool_cursor *cursor, uint64_t seq);   /* MM_ENOENT: it was removed; MM_EINVAL, MM_EIO */
 int mm_spool_cursor_save(mm_spool_cursor *cursor, int64_t timeout_ms, int64_t slice_ms);
 void mm_spool_cursor_inspect(mm_spool_cursor *cursor, mm_spool_cursor_info *out);
-/* What one is, without opening it.  MM_ENOENT; MM_EPROTO, MM_ENOTSUP: harmed, of another spool, or of a later
- * version. */
+/* What one is, without opening it; `missed`: no socket that it feeds was told of those.  MM_ENOENT; MM_EPROTO,
+ * MM_ENOTSUP: harmed, of another spool, or of a later version. */
 int mm_spool_cursor_look(mm_spool *spool, const char *name, mm_spool_cursor_info *out);
 /* Of those that somebody has open, without waiting for the disk: how many there are, though only `cap` are written. */
 typedef struct mm_spool_cursor_lag {

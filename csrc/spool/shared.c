@@ -170,6 +170,7 @@ mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool lea
         s->wants_spare |= s->no_spare;
         h->room_wanted &= files == 0;
         shared_trimmed(h);
+        h->wakes += h->fed; /* its socket tells of what it has of those */
     }
     pthread_cond_signal(&h->work);
     pthread_cond_broadcast(&h->done);

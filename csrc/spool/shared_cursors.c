@@ -320,6 +320,7 @@ mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cu
     const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool), h->spool.last_seq };
     if (c != NULL) {
         cursor_inspect(h, &c->cursor, c->failed, out);
+        out->missed -= c->told;
     }
     pthread_mutex_unlock(&h->lock);
     int rc = c == NULL ? mmi_cursor_look(&look, &h->files, h->dir, name, &spool) : MM_ENOENT;

@@ -92,8 +92,8 @@ typedef struct mmi_spool_cursor_info {
 } mmi_spool_cursor_info;
 
 void mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c, mmi_spool_cursor_info *out);
-/* The same of one that nobody need have open, without a change: what was removed and not done is still to be told of to
- * who opens it.  As mmi_cursor_look. */
+/* The same of one that nobody need have open, without a change: `missed` is what is still to be told of, to who has it
+ * or opens it.  As mmi_cursor_look. */
 int mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cursor_info *out) MMI_WARN_UNUSED;
 /* Tells of those that somebody has open, and how many messages each has left, with the lock and without the disk. */
 void mmi_spool_shared_cursors_each(mmi_spool_shared *h, void (*tell)(void *arg, const char *name, uint64_t left),

@@ -14,6 +14,7 @@ import meshmsg as mm
 from meshmsg.testing import SimFaults
 from tests.support.certificates import make
 from tests.support.feeding import told
+from tests.support.pairs import wait_until
 from tests.support.room import UP, Room, pipeline, room
 from tests.support.spooled import BATCH, HEAD, fill, segments, small, turn_bit
 from tests.support.stalled import FRAME_COST, PATIENCE_S, stalled
@@ -92,6 +93,7 @@ NOT_OF_AN_ENDPOINT = (
     mm.EventKind.DEAD_LETTER,
     mm.EventKind.SPOOL_STOPPED,
     mm.EventKind.NOT_RETAINED,
+    mm.EventKind.SPOOL_REMOVED,
 )
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
@@ -318,6 +320,16 @@ def _over_its_limit(r: Room) -> Any:
     for topic in ("a", "b"):
         pub.send(b"v", topic=topic)
     return pub
+
+
+@happens(mm.EventKind.SPOOL_REMOVED)
+def _removed_unsent(r: Room) -> Any:
+    spool, engine = _spool(r), r.enter(mm.Engine())
+    push = r.open("Push", engine=engine, bind=UP, spool=spool)
+    last = fill(spool, 3)
+    wait_until(lambda: push.stats().queued_out_messages == last)
+    assert spool.trim(last - 1) > 0
+    return _once_told(push, mm.EventKind.SPOOL_REMOVED)
 
 
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)

@@ -112,3 +112,14 @@ def test_what_cannot_be_is_refused(
         "audit",
         "billing",
     ]
+
+
+def test_the_name_of_a_group_is_not_that_of_its_cursor(tmp_path: Path, capsys: Told) -> None:
+    """It says which is; that one goes."""
+    with small(tmp_path / "s") as spool:
+        spool.append_many([b"x"] * 3)
+        spool.cursor("group.g").close()
+    code, _, err = run(capsys, "seek", tmp_path / "s", "g", 2)
+    assert code == Code.USAGE
+    assert "no cursor 'g'; the place of the group of that name is 'group.g'" in err
+    assert run(capsys, "seek", tmp_path / "s", "group.g", 2)[0] == Code.OK

@@ -70,6 +70,16 @@ def test_endings_of_other_files_are_refused(tmp_path: Path, capsys: Told, name: 
     assert not to.exists()
 
 
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: Told, name: str) -> None:
+    """And not the file that would have been written for a while."""
+    made(tmp_path / "s", 2)
+    to = tmp_path / "away" / name
+    code, out, err = run(capsys, "export", tmp_path / "s", to)
+    assert (code, out) == (Code.USAGE, "")
+    assert f"{to}: there is no folder {to.parent}" in err
+
+
 @pytest.mark.parametrize("name", ["out.jsonl", "out.ndjson", "out.json", "out", ".out"])
 def test_lines_of_json_go_to_files_of_such_names(tmp_path: Path, capsys: Told, name: str) -> None:
     """Or of no ending."""

@@ -188,3 +188,6 @@ def test_a_topic_is_str_or_bytes(bad: Any) -> None:
                 call(bad)
         with pytest.raises(mm.UsageError, match="not subscribed"):
             sub.unsubscribe("t")
+        if isinstance(bad, int):
+            with pytest.raises(TypeError, match=r"wait_for_subscribers\(count=5\)"):
+                pub.wait_for_subscribers(bad)

@@ -223,6 +223,7 @@ def test_a_spool_has_one_socket(world: World, tmp_path: Path) -> None:
                 with pytest.raises(mm.UsageError, match="feeds another socket already"):
                     world.socket(role, bind=UP, spool=spool)
         world.socket("Push", bind=UP, spool=spool).close()
+        spool.delete_cursor("push")
         world.socket("Pub", bind=UP, spool=spool).close()
 
 

@@ -72,6 +72,9 @@ class EventKind(IntEnum):
             anew; `detail` has the number of the next message, and all from there on come.
         NOT_RETAINED: `count` messages of a Pub with `retain="last"` were sent and are not retained,
             since the last event of this; `detail` says why, and the option that matters.
+        SPOOL_REMOVED: The spool of a Push removed `count` messages that were not acknowledged and
+            that the Push has in memory, since the last event of this. They are still sent while it
+            is there, and are lost if its process ends. They are not counted as dropped by this.
     """
 
     LISTENING = 1
@@ -96,6 +99,7 @@ class EventKind(IntEnum):
     PEER_LIVE = 20
     REPLAY_LOST = 21
     NOT_RETAINED = 22
+    SPOOL_REMOVED = 23
 
 
 class Reason(IntEnum):

@@ -91,7 +91,7 @@ def file_of(name: str | None) -> str | None:
     """Return the file that is to be written; None: standard output.
 
     Raises:
-        UsageError: Its name ends as that of another kind of file.
+        UsageError: Its name ends as that of another kind of file; its folder is not there.
     """
     if name in (None, "-"):
         return None
@@ -102,6 +102,9 @@ def file_of(name: str | None) -> str | None:
             f"{name} ends in {ending}; export writes JSON lines ({', '.join(LINES)}, or no ending) "
             f"and Parquet ({PARQUET})"
         )
+    folder = os.path.dirname(name)
+    if folder and not os.path.isdir(folder):
+        raise UsageError(f"{name}: there is no folder {folder}")
     return name
 
 

@@ -20,6 +20,7 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._cli.showing import printable
+from meshmsg._delivery.group_lag import PREFIX
 from meshmsg._delivery.grouped import check_start, first_since
 from meshmsg._delivery.replaying import since_of
 from meshmsg._spool.arguments import SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
@@ -260,8 +261,11 @@ def _found(spool: Spool, start: str) -> int:
 def seek(path: str, remote: bool, name: str, start: str) -> Told:
     """Go to a message with a cursor that is there: a number, or as GroupStart has it."""
     with opened(path, remote) as spool:
-        if name not in [one.name for one in spool.cursors()]:
-            raise UsageError(f"{path} has no cursor {name!r}")
+        names = [one.name for one in spool.cursors()]
+        if name not in names:
+            group = PREFIX + name
+            meant = f"; the place of the group of that name is {group!r}" if group in names else ""
+            raise UsageError(f"{path} has no cursor {name!r}{meant}")
         with spool.cursor(name) as cursor:
             cursor.seek(_found(spool, start))
             return {"path": path, "name": name, "floor": cursor.floor, "lag": cursor.lag}

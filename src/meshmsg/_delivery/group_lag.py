@@ -7,6 +7,7 @@ calls that wait for it anyway. A group that nobody was in since then has its las
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import ClosedError
@@ -28,14 +29,14 @@ def is_group(cursor: str) -> bool:
 class GroupLag:
     """The lag of each group of a spool, as far as it is known without the disk."""
 
-    def __init__(self, spool: Spool, found: dict[str, SpoolCursorInfo]) -> None:
+    def __init__(self, spool: Spool, found: Mapping[str, SpoolCursorInfo]) -> None:
         self._spool = spool
         self._lock = threading.Lock()
         self._known: dict[str, tuple[int | None, int]] = {}
         """By group: its lag (None: its cursor is harmed), and the last number at that time."""
         self.found(found)
 
-    def found(self, found: dict[str, SpoolCursorInfo]) -> None:
+    def found(self, found: Mapping[str, SpoolCursorInfo]) -> None:
         """The disk was looked at: these are all groups that there are."""
         _, last = first_and_last(self._spool)
         with self._lock:

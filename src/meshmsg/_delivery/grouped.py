@@ -57,7 +57,8 @@ class GroupInfo:
         redelivered: Messages that were taken back from a member, for another one; not the last
             time, behind which nobody gets it (`max_attempts`).
         unwanted: Messages passed over, as nobody in it subscribed to their topic.
-        removed, harmed: Messages that no member gets: retention removed them; they are harmed.
+        removed, harmed: Messages that no member gets: retention removed them, at once, also while
+            nobody is in it; they are harmed.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
             `max_attempts` times.
         dead: Messages that are dead letters instead, of either cause (`dead_letter` of the Pub).
@@ -152,7 +153,14 @@ def published_of(pub: Any) -> Published:
     return spooled
 
 
-def _looked(spool: Spool, name: str) -> SpoolCursorInfo | None:
+@dataclass(frozen=True)
+class Place(SpoolCursorInfo):
+    """The cursor of a group; `untold`: messages that were removed, and that it was not told of."""
+
+    untold: int = 0
+
+
+def _looked(spool: Spool, name: str) -> Place | None:
     """Look at a cursor without opening it; None: it was removed meanwhile."""
     out = ffi.new("mm_spool_cursor_info *")
     with spool._in_use() as pointer:
@@ -160,12 +168,12 @@ def _looked(spool: Spool, name: str) -> SpoolCursorInfo | None:
     if rc == lib.MM_ENOENT:
         return None
     if rc in (lib.MM_EPROTO, lib.MM_ENOTSUP):
-        return SpoolCursorInfo(name, None, None)
+        return Place(name, None, None)
     spool._raise_for(rc, f"looking at the cursor {name!r}")
-    return SpoolCursorInfo(name, int(out.floor), int(out.left))
+    return Place(name, int(out.floor), int(out.left), int(out.missed))
 
 
-def places_of(spool: Spool) -> dict[str, SpoolCursorInfo]:
+def places_of(spool: Spool) -> dict[str, Place]:
     """Return the place of each group that the spool has; waits for the disk."""
     return {
         name[len(PREFIX) :]: info
@@ -183,16 +191,14 @@ def groups_of(published: Published) -> list[GroupInfo]:
     for name in sorted({*active, *kept}):
         counts = active.get(name, {})
         cursor = kept.get(name)
-        fed = cursor is not None
-        found.append(
-            GroupInfo(
-                name,
-                counts.get("members", 0),
-                cursor.floor if cursor is not None else 0,
-                cursor.lag if cursor is not None else 0,
-                **{count: counts.get(count, 0) if fed else 0 for count in _COUNTS},
+        if cursor is None:
+            found.append(
+                GroupInfo(name, counts.get("members", 0), 0, 0, **dict.fromkeys(_COUNTS, 0))
             )
-        )
+            continue
+        since = {count: counts.get(count, 0) for count in _COUNTS}
+        since["removed"] += cursor.untold  # asked for behind the counts: none is in both
+        found.append(GroupInfo(name, counts.get("members", 0), cursor.floor, cursor.lag, **since))
     return found
 
 

@@ -86,7 +86,9 @@ class ReceiptForm:
         "memory": in this process only, as the Push has no spool; it survives the loss of a
         receiver. Else the `durability` of the spool: "disk" survives the process, the system and
         the machine's power; "os" the process, killed or not; "buffered" is to be written soon.
-        None: it was not kept (`overflow="drop_newest"`). Never blocks, and never changes.
+        None: it was not kept (`overflow="drop_newest"`). Never blocks, and never changes: what the
+        spool removes later, unacknowledged (`overflow="drop_oldest"`, `max_age`, `trim`), survives
+        nothing any more; the event SPOOL_REMOVED tells.
         """
         return self._kept
 

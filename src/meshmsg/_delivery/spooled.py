@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -25,12 +25,13 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._binding.note import MessageOptions, note_of
-from meshmsg._delivery.group_lag import GroupLag
+from meshmsg._delivery.group_lag import PREFIX, GroupLag, is_group
 from meshmsg._delivery.pushing import PushOptions, push_opts
 from meshmsg._delivery.run_receipts import ReceiptsForm
 from meshmsg._roles.unsent import Taken
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.peers import is_open
+from meshmsg._spool.cursor import names_of
 from meshmsg._spool.feeds import Feed, Replay
 from meshmsg._spool.puts import Frames, Put, Run
 from meshmsg._spool.spool import Durability, Spool
@@ -263,7 +264,9 @@ class Rows(Run):
 class Published(Spooled):
     """What a Pub has of its spool."""
 
-    def __init__(self, socket: SocketBase, given: Any, places: dict[str, SpoolCursorInfo]) -> None:
+    def __init__(
+        self, socket: SocketBase, given: Any, places: Mapping[str, SpoolCursorInfo]
+    ) -> None:
         super().__init__(socket, given)
         self.lag = GroupLag(self.spool, places)
         """How far its groups are behind; `places`: where they were before it."""
@@ -290,10 +293,19 @@ def spool_of(given: Any) -> Spool:
 def check_spool_of_pub(given: object, options: SocketOptions, *, awaited: bool) -> None:
     """Refuse what is no spool for a Pub, and an option that it has no use for."""
     check_kind(given, awaited=awaited)
-    if given is not None and options.get("overflow") == "error":
+    if given is None:
+        return
+    if options.get("overflow") == "error":
         raise UsageError(
             "overflow is 'error': with spool= no send meets a full queue of a subscriber; it is "
             "'drop_newest', 'drop_oldest' or 'block'"
+        )
+    spool = spool_of(given)
+    if CURSOR in _cursors_of(spool):
+        raise UsageError(
+            f"{spool.path} is the spool of a Push: it has the cursor {CURSOR!r}, and a Pub would "
+            f"not send what that is not done with; if that is given up, delete_cursor({CURSOR!r}) "
+            "of the spool, and open the Pub then"
         )
 
 
@@ -308,6 +320,20 @@ def check_spool(given: object, options: SocketOptions, *, awaited: bool) -> None
                 f"{option} is {options.get(option)!r}: with spool= a message waits in the spool; "
                 "what a full one does is Spool(overflow=)"
             )
+    spool = spool_of(given)
+    groups = [name for name in _cursors_of(spool) if is_group(name)]
+    if groups:
+        named = ", ".join(name[len(PREFIX) :] for name in groups)
+        raise UsageError(
+            f"{spool.path} is the spool of a Pub: it has places of groups ({named}), and a Push "
+            "would remove what those are not done with. Open it with a Pub; if the groups are "
+            f"given up, delete_cursor({groups[0]!r}) of the spool for each, and open the Push then"
+        )
+
+
+def _cursors_of(spool: Spool) -> list[str]:
+    """Return the names of its cursors; looks into its folder."""
+    return names_of(spool, lib.mm_spool_cursor_names)
 
 
 def check_kind(given: object, *, awaited: bool) -> None:

@@ -31,6 +31,7 @@ TROUBLE = (
     EventKind.PEER_LIVE,
     EventKind.REPLAY_LOST,
     EventKind.NOT_RETAINED,
+    EventKind.SPOOL_REMOVED,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,
@@ -51,7 +52,11 @@ LIMITS = (
     *("retain_topics_max", "retain_bytes_max"),
 )
 """Options that the cause of a drop may name, and whose values are told with it."""
-COUNTED = {EventKind.DROPPED: "dropped", EventKind.NOT_RETAINED: "not retained"}
+COUNTED = {
+    EventKind.DROPPED: "dropped",
+    EventKind.NOT_RETAINED: "not retained",
+    EventKind.SPOOL_REMOVED: "removed from its spool",
+}
 """Told of each cause by itself, with a count of messages."""
 _OPTION = re.compile("|".join(LIMITS))
 

@@ -147,6 +147,16 @@ def subscribers(self: SocketBase, topic: str | bytes = "") -> int:
     return int(out[0])
 
 
+def waited_topic(topic: object) -> bytes:
+    """Return the topic that subscribers are waited for with; of a number the error says more."""
+    if isinstance(topic, int):
+        raise TypeError(
+            f"a topic is str or bytes, not {type(topic).__name__}; how many is said by name: "
+            f"wait_for_subscribers(count={topic})"
+        )
+    return encode_topic(topic)
+
+
 def subscribers_of(self: SocketBase, topic: str | bytes, count: int) -> What:
     """What a wait for so many subscribers says that ends without them."""
 

@@ -26,7 +26,7 @@ from meshmsg._delivery.grouped import (
 )
 from meshmsg._delivery.retaining import asked
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
-from meshmsg._roles.topics import shown, subscribers_of
+from meshmsg._roles.topics import shown, subscribers_of, waited_topic
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg._sync.sending import send_body, send_packed, sent_at_once
@@ -151,7 +151,7 @@ def wait_for_subscribers(
         WouldBlockError: There are not so many now (timeout=0).
         ClosedError: The socket was closed.
     """
-    raw = encode_topic(topic)
+    raw = waited_topic(topic)
     check_count("count", count)
     self._blocking(
         lambda ms, slice_ms: lib.mm_wait_subscribers(

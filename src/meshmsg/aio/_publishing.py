@@ -26,7 +26,7 @@ from meshmsg._delivery.grouped import (
 )
 from meshmsg._delivery.retaining import asked
 from meshmsg._roles.subscribed import Subscribed, not_subscribed
-from meshmsg._roles.topics import shown, subscribers_of
+from meshmsg._roles.topics import shown, subscribers_of, waited_topic
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
 from meshmsg.aio._loop import DRAINED, PEERS
@@ -168,7 +168,7 @@ async def wait_for_subscribers(
         WouldBlockError: There are not so many now (timeout=0).
         ClosedError: The socket was closed.
     """
-    raw = encode_topic(topic)
+    raw = waited_topic(topic)
     check_count("count", count)
     await self._until(
         lambda: int(lib.mm_wait_subscribers(self._handle, *buffer_of(raw), count, 0, 0)),
