@@ -6,7 +6,6 @@ argument, its value and its limit.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -184,8 +183,10 @@ def producer_of(value: object) -> bytes:
     if isinstance(value, str):
         if not value:
             raise UsageError("the name of a producer is empty")
+        from hashlib import blake2b  # not with `import meshmsg`: it loads OpenSSL
+
         try:
-            return hashlib.blake2b(value.encode(), digest_size=PRODUCER_SIZE).digest()
+            return blake2b(value.encode(), digest_size=PRODUCER_SIZE).digest()
         except UnicodeEncodeError:
             raise UsageError(f"the name of a producer is {value!r}, which is no UTF-8") from None
     if isinstance(value, bytes):
