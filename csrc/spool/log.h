@@ -175,6 +175,7 @@ mmi_spool_unlisted(const mmi_spool *s)
  * nobody knows which name is.  Reads it: as mmi_producers_read, and MM_ENOENT, MM_EIO.  Removes it; false: it may be
  * there. */
 int mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved);
+int mmi_spool_producers_list(mmi_spool *s);   /* that, of all there is, which is durable; MM_ENOMEM */
 int mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq) MMI_WARN_UNUSED;
 bool mmi_spool_producers_drop(const mmi_spool *s);
 /* spool/producers_open.c: which producers there are, once the last file was mended.  known: there was a state. */

@@ -231,23 +231,6 @@ mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_op
     return rc;
 }
 
-/* All is durable: so that the next opening has nothing to read for it.  What cannot be written then
- * is found out. */
-static void
-open_list_last(mmi_spool *s)
-{
-    size_t size;
-    bool saved;
-    if (s->producers.count == 0 || s->listed_seq == s->last_seq) {
-        return;
-    }
-    uint8_t *image = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &size);
-    if (image != NULL) {
-        (void)mmi_spool_producers_save(s, image, size, &saved);
-        mmi_free(image);
-    }
-}
-
 int
 mmi_spool_close(mmi_spool *s)
 {
@@ -256,8 +239,8 @@ mmi_spool_close(mmi_spool *s)
     bool fits = s->file.end + mmi_spool_batch_size(0) <= s->opts.file_bytes && !s->cramped;
     bool all = !s->busy && s->pending.count == 0 && s->written_seq == s->last_seq;
     rc = rc == MM_OK && all ? f->sync_data(f->self, s->file.file) : rc;
-    if (rc == MM_OK && all) {
-        open_list_last(s);
+    if (rc == MM_OK && all && s->producers.count > 0 && s->listed_seq != s->last_seq) {
+        (void)mmi_spool_producers_list(s); /* or the next opening reads more */
     }
     if (rc == MM_OK && all && !fits) {
         rc = mmi_spool_note(s, s->last_seq);
@@ -267,7 +250,7 @@ mmi_spool_close(mmi_spool *s)
                                 .first_seq = s->last_seq + 1,
                                 .time_us = s->time_us,
                                 .durable_seq = s->last_seq };
-        rc = rc == MM_OK ? mmi_spool_file_write(&s->place, &s->file, &end, NULL, 0, 0) : rc;
+        rc = mmi_spool_file_write(&s->place, &s->file, &end, NULL, 0, 0);
         rc = rc == MM_OK ? f->sync_data(f->self, s->file.file) : rc;
         s->durable_seq = rc == MM_OK ? s->last_seq : s->durable_seq;
         rc = rc == MM_OK ? mmi_spool_note(s, s->last_seq) : rc;

@@ -55,6 +55,18 @@ mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved)
     return rc;
 }
 
+int
+mmi_spool_producers_list(mmi_spool *s)
+{
+    size_t size;
+    bool saved = false;
+    uint8_t *image = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &size);
+    int rc = image != NULL ? mmi_spool_producers_save(s, image, size, &saved) : MM_ENOMEM;
+    s->listed_seq = saved ? s->last_seq : 0;
+    mmi_free(image);
+    return rc;
+}
+
 /* The file, which its caller frees.  MM_ENOENT; MM_EPROTO: of no size that it may have. */
 static int
 producers_octets(const mmi_spool_place *p, uint8_t **image, size_t *size)

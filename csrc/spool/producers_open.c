@@ -81,19 +81,6 @@ known_load(mmi_spool *s, uint64_t *seq)
     return rc == MM_ENOENT ? MM_OK : rc;
 }
 
-/* They are written, as what was read may be in a cache alone. */
-static int
-known_save(mmi_spool *s)
-{
-    size_t size;
-    bool saved = false;
-    uint8_t *image = mmi_producers_image(&s->producers, s->uuid, s->last_seq, &size);
-    int rc = image != NULL ? mmi_spool_producers_save(s, image, size, &saved) : MM_ENOMEM;
-    s->listed_seq = saved ? s->last_seq : 0;
-    mmi_free(image);
-    return rc;
-}
-
 int
 mmi_spool_producers_open(mmi_spool *s, bool known)
 {
@@ -109,5 +96,5 @@ mmi_spool_producers_open(mmi_spool *s, bool known)
         return rc;
     }
     s->origin_seq = s->origin_seq > 0 ? s->origin_seq : listed > 0 ? 1 : s->producers.first_seq;
-    return known_save(s);
+    return mmi_spool_producers_list(s); /* what was read may be in a cache alone */
 }

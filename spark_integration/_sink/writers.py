@@ -20,8 +20,8 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from .._source.schema import arrow_schema
 from .options import SinkOptions
-from .rows import HEADERS, KEY, VALUE
 from .sending import name_of, send
 
 if TYPE_CHECKING:
@@ -122,9 +122,7 @@ class RowStreamWriter(DataSourceStreamWriter):
         """Make batches of the types that Spark has: rows without any key do not tell its type."""
         import pyarrow as pa
 
-        header = pa.struct([("key", pa.string()), ("value", pa.binary())])
-        types = {VALUE: pa.binary(), KEY: pa.binary(), HEADERS: pa.list_(header)}
-        schema = pa.schema([(name, types[name]) for name in self._columns])
+        schema = arrow_schema(self._columns)
         while some := list(islice(rows, ROWS_AT_ONCE)):
             table = {name: [_plain(row[name]) for row in some] for name in self._columns}
             yield pa.record_batch(table, schema=schema)

@@ -33,7 +33,7 @@ class Held(NamedTuple):
 
     first: int
     done: int
-    group: str | None
+    group: str
 
 
 class Holding:
@@ -76,7 +76,7 @@ class Holding:
         """
         group, ttl = held.group, self._options.group_ttl
         self.tried = True
-        if group is None or not self._is_alone(remote, info, group):
+        if not self._is_alone(remote, info, group):
             return
         first = min(max(held.first, info.first_seq), info.stable_seq)
         lease, now = (info.uuid, info.epoch, first), self._clock()

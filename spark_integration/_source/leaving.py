@@ -76,6 +76,7 @@ class Leaving:
                 "come back, it is read from its first message on",
                 *(uuid, end[uuid].next - 1),
             )
+            self._ends.pop(uuid, None)
         return {uuid: place for uuid, place in end.items() if uuid not in retired}
 
     def _count(self, places: Places) -> None:

@@ -84,6 +84,9 @@ class Lives:
             one = shown.get(uuid)
             if one is None or one.epoch <= place.epoch or self._known.get(uuid) == one.epoch:
                 continue
+            if one.down:  # nobody waits for it
+                late.add(uuid)
+                continue
             try:
                 self._look(uuid, one, place, self._options)
             except mm.SpoolChangedError:

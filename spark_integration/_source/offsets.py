@@ -43,6 +43,8 @@ class Shown(NamedTuple):
     """The one behind the last that is durable."""
     epoch: int
     endpoints: tuple[str, ...]
+    down: bool = False
+    """Whether none of them answers now."""
 
 
 class Span(NamedTuple):

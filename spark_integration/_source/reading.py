@@ -265,7 +265,13 @@ def _batches(
     """Read all of it, going on behind what is gone if that is no failure."""
     seq, moved, since = piece.first, 0, time.monotonic()
     while seq < piece.end:
-        remote = reach.connect()
+        try:
+            remote = reach.connect()
+        except mm.TimedOutError as error:  # no endpoint of it is known by now
+            if not reach.again(error):
+                raise
+            since = time.monotonic()
+            continue
         try:
             read = remote.read(seq, piece.end, max_bytes=options.batch_bytes, epoch=piece.epoch)
             for batch in read:
@@ -290,6 +296,8 @@ def _batches(
                 moved = seq
             elif not reach.again(error):
                 raise
+            else:
+                since = time.monotonic()
         except mm.SpoolTrimmedError as error:
             if options.fail_on_loss:
                 raise mm.SpoolTrimmedError(

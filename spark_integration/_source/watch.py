@@ -296,7 +296,7 @@ class Watch:
                 self._refused[url] = str(error)
                 continue
             with self._changed:
-                made.want.update(self._want)
+                made.want = self._want
                 self.endpoints.append(made)
 
     def _followed(self, one: Endpoint) -> bool:
@@ -338,22 +338,21 @@ class Watch:
         with self._changed:
             return {one.info.uuid: one.mean for one in self.endpoints if one.info and one.mean}
 
-    def hold(
-        self, places: Mapping[str, Place], done: Mapping[str, Place], group: str | None = None
-    ) -> None:
-        """Have the group hold what is from some places on, and remove what is below others.
+    def hold(self, places: Mapping[str, Place], done: Mapping[str, Place], group: str) -> None:
+        """Have a group hold what is from some places on, and remove what is below others.
 
         Args:
-            places: By uuid, what is held from there on.
+            places: By uuid, what is held from there on: all of it, and what was held before is not.
             done: What is below is removed.
-            group: What it is called; None: as `groupId` says.
+            group: What it is called.
         """
         with self._changed:
-            for uuid, place in places.items():
-                below = done[uuid].next - 1 if uuid in done else 0
-                self._want[uuid] = Held(place.next, below, group or self._options.group)
+            self._want = {
+                uuid: Held(place.next, done[uuid].next - 1 if uuid in done else 0, group)
+                for uuid, place in places.items()
+            }
             for one in self.endpoints:  # nobody waits for it
-                one.want.update(self._want)
+                one.want = self._want
                 one.ask()
 
     def close(self) -> None:
@@ -371,8 +370,9 @@ class Watch:
                 continue
             before = found.get(info.uuid)
             urls = (*before.endpoints, one.url) if before else (one.url,)
+            down = before.down if before else one.down  # the first answers if one does
             if before is None or (info.epoch, info.stable_seq) > (before.epoch, before.stable):
-                found[info.uuid] = Shown(info.first_seq, info.stable_seq, info.epoch, urls)
+                found[info.uuid] = Shown(info.first_seq, info.stable_seq, info.epoch, urls, down)
             else:
                 found[info.uuid] = before._replace(endpoints=urls)
         return found

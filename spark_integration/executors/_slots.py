@@ -2,7 +2,8 @@
 
 Spark waits some ten minutes for slots that are not there, and then says so.  What it would look at
 is asked here, before.  Not here: the stage (_mesh.py).
-Law: `spark.default.parallelism` is not asked, as it says how many parts data have.
+Law: `spark.default.parallelism` is not asked, as it says how many parts data have; but for a Spark
+that does not tell its slots, as it promises no name for them.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ LOOK_S = 0.2
 
 def slots_of(context: Any) -> int:
     """Return how many tasks run at once with the executors that are there now."""
+    from py4j.protocol import Py4JError
+
     try:
         scala = context._jsc.sc()
         profile = scala.resourceProfileManager().defaultResourceProfile()
         return int(scala.maxNumConcurrentTasks(profile))
-    except Exception:  # no name of Spark's is promised there
+    except (AttributeError, TypeError, Py4JError):  # no name of Spark's is promised there
         return int(context.defaultParallelism)
 
 

@@ -1,7 +1,7 @@
 """What a task says of items or rows, put together to messages that peers accept.
 
 Not here: what is said (_task.py, and that of rows), and how (_words.py).  Law: what is told stays
-in order; where it comes slowly, nothing waits for what comes after it.
+in order; where it comes slowly, nothing waits for more than the one that comes next.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ async def map_rows(
     """
     given = Given(rows, fn, column, max_attempts, errors, task_security)
     async with Pull(bind=results, insecure=insecure, engine=engine, security=security) as pull:
-        job = given.job(pull.endpoint, advertise, patience)
+        job = await asyncio.to_thread(given.job, pull.endpoint, advertise, patience)
         job.begin()
         try:
             over = False

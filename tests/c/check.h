@@ -36,6 +36,19 @@ check_int(int64_t is, int64_t wanted, const char *what, const char *file, int li
     }
 }
 
+/* The octets of a golden text; how many. */
+static inline uint32_t
+check_hex(const char *hex, uint8_t *out)
+{
+    uint32_t size = (uint32_t)strlen(hex) / 2;
+    for (uint32_t i = 0; i < size; i++) {
+        unsigned octet;
+        CHECK_INT(sscanf(hex + (size_t)2 * i, "%2x", &octet), 1);
+        out[i] = (uint8_t)octet;
+    }
+    return size;
+}
+
 /* A small seeded generator (xorshift), so that every run is the same. */
 static inline uint32_t
 check_random(uint32_t *seed)

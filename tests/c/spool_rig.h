@@ -13,7 +13,8 @@
 
 enum {
     SPOOL_BODY_MAX = 900,       /* octets of a message */
-    SPOOL_MESSAGES_MAX = 4096   /* of a model */
+    SPOOL_MESSAGES_MAX = 4096,  /* of a model */
+    SPOOL_TRIES = 40            /* to open on a disk with faults */
 };
 
 typedef struct spool_rig {
@@ -181,6 +182,19 @@ spool_rig_stop(spool_rig *r, bool machine)
     }
     mmi_disk_reboot(r->disk.disk);
     CHECK_INT(r->disk.files.root(r->disk.files.self, "/", &r->disk.dir), MM_OK);
+}
+
+/* On a disk with faults, which it has no more once half of the tries are over. */
+static inline void
+spool_rig_open_somehow(spool_rig *r)
+{
+    for (uint32_t tries = 0; spool_rig_open(r) != MM_OK; tries++) {
+        CHECK(tries < SPOOL_TRIES);
+        spool_rig_stop(r, false);
+        if (tries > SPOOL_TRIES / 2) {
+            mmi_disk_faults(r->disk.disk, &(mmi_disk_opts){ .capacity = 0 });
+        }
+    }
 }
 
 static inline void

@@ -14,18 +14,6 @@ static const char golden_hex[] = "4d4d435552534f520100000000000000"
 
 static uint8_t octets[MMI_SLOT_DATA_MAX];
 
-static uint32_t
-from_hex(const char *hex, uint8_t *out)
-{
-    uint32_t size = (uint32_t)strlen(hex) / 2;
-    for (uint32_t i = 0; i < size; i++) {
-        unsigned value;
-        CHECK_INT(sscanf(hex + (size_t)2 * i, "%2x", &value), 1);
-        out[i] = (uint8_t)value;
-    }
-    return size;
-}
-
 /* In memory alone. */
 static void
 blank(mmi_cursor *c)
@@ -64,7 +52,7 @@ test_its_octets_are_those_of_the_page(void)
 {
     uint8_t golden[sizeof golden_hex];
     uint64_t unsaved;
-    uint32_t size = from_hex(golden_hex, golden);
+    uint32_t size = check_hex(golden_hex, golden);
     mmi_cursor c;
     blank(&c);
     mmi_cursor_seek(&c, 1001);
@@ -99,7 +87,7 @@ static void
 test_cut_off_anywhere_it_is_refused(void)
 {
     uint8_t golden[sizeof golden_hex];
-    uint32_t size = from_hex(golden_hex, golden);
+    uint32_t size = check_hex(golden_hex, golden);
     for (uint32_t cut = 0; cut < size; cut++) {
         uint8_t *copy = malloc(cut > 0 ? cut : 1); /* so that a read too far is seen */
         CHECK(copy != NULL);
@@ -120,7 +108,7 @@ static void
 test_a_bit_that_turned_makes_it_another_or_none(void)
 {
     uint8_t golden[sizeof golden_hex];
-    uint32_t size = from_hex(golden_hex, golden);
+    uint32_t size = check_hex(golden_hex, golden);
     int fine = 0;
     for (uint32_t bit = 0; bit < size * 8; bit++) {
         golden[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -138,7 +126,7 @@ test_whatever_stands_there_it_is_a_cursor_or_none(void)
 {
     enum { TIMES = 20000, CHANGES = 4 };
     uint8_t golden[sizeof golden_hex];
-    uint32_t size = from_hex(golden_hex, golden), random = 1, fine = 0;
+    uint32_t size = check_hex(golden_hex, golden), random = 1, fine = 0;
     for (int i = 0; i < TIMES; i++) {
         uint32_t cut = 48 + check_random(&random) % (size - 47);
         uint8_t *copy = malloc(cut); /* so that a read too far is seen */
@@ -160,7 +148,7 @@ static void
 test_what_is_not_known_is_refused_and_not_left_out(void)
 {
     uint8_t golden[sizeof golden_hex];
-    uint32_t size = from_hex(golden_hex, golden);
+    uint32_t size = check_hex(golden_hex, golden);
     memcpy(octets, golden, size);
     octets[8] = 2; /* a later version */
     CHECK_INT(refused(octets, size), MM_ENOTSUP);
@@ -193,10 +181,10 @@ test_ranges_that_cannot_be_are_refused(void)
         "8080804001",
     };
     uint8_t golden[sizeof golden_hex];
-    (void)from_hex(golden_hex, golden);
+    (void)check_hex(golden_hex, golden);
     for (size_t i = 0; i < MMI_COUNT_OF(ranges); i++) {
         memcpy(octets, golden, 56);
-        uint32_t size = from_hex(ranges[i], octets + 56);
+        uint32_t size = check_hex(ranges[i], octets + 56);
         octets[52] = (uint8_t)size;
         CHECK_INT(refused(octets, 56 + size), MM_EPROTO);
     }
@@ -216,12 +204,12 @@ test_no_room_is_taken_for_what_the_spool_does_not_have(void)
 {
     uint8_t golden[sizeof golden_hex];
     mmi_cursor c;
-    (void)from_hex(golden_hex, golden);
+    (void)check_hex(golden_hex, golden);
     memcpy(octets, golden, 56);
-    uint32_t size = from_hex("feffff3f01", octets + 56); /* one, 2^27 - 1 above the floor */
+    uint32_t size = check_hex("feffff3f01", octets + 56); /* one, 2^27 - 1 above the floor */
     octets[52] = (uint8_t)size;
     CHECK_INT(refused(octets, 56 + size), MM_EPROTO); /* above what may be */
-    size = from_hex("80ffff3f01", octets + 56);
+    size = check_hex("80ffff3f01", octets + 56);
     blank(&c);
     CHECK_INT(mmi_cursor_get(&c, octets, 56 + size, 2000), MM_OK);
     CHECK_INT(c.word_count, 0);

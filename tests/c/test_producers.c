@@ -160,25 +160,12 @@ test_what_is_written_is_read(void)
     }
 }
 
-/* The octets of a golden text; how many. */
-static size_t
-octets_of(const char *hex, uint8_t *out)
-{
-    size_t size = strlen(hex) / 2;
-    for (size_t i = 0; i < size; i++) {
-        unsigned octet;
-        CHECK_INT(sscanf(hex + 2 * i, "%2x", &octet), 1);
-        out[i] = (uint8_t)octet;
-    }
-    return size;
-}
-
 static void
 test_the_octets_are_those_of_the_page(void)
 {
     mmi_producers p = { .count = 0 };
     uint8_t wanted[256];
-    size_t size, golden_size = octets_of(producers_hex, wanted);
+    size_t size, golden_size = check_hex(producers_hex, wanted);
     note(&p, 'a', 7, 3);
     note(&p, 'b', 41, 999);
     note(&p, 'b', 42, 1000);
@@ -198,7 +185,7 @@ read_changed(size_t at, const void *octets, size_t count, size_t cut)
     uint8_t image[256];
     mmi_producers p = { .count = 0 };
     uint64_t seq;
-    size_t size = octets_of(producers_hex, image);
+    size_t size = check_hex(producers_hex, image);
     memcpy(image + at, octets, count);
     size -= cut;
     mmi_producers_seal(image, size);
@@ -241,7 +228,7 @@ static void
 test_each_bit_counts(void)
 {
     uint8_t image[256];
-    size_t size = octets_of(producers_hex, image);
+    size_t size = check_hex(producers_hex, image);
     for (size_t bit = 0; bit < 8 * size; bit++) {
         mmi_producers p = { .count = 0 };
         uint64_t seq;

@@ -12,7 +12,6 @@ enum {
     LIVES = 5,            /* each but the last is cut off */
     PUTS_A_LIFE = 300,
     CRASH_WITHIN = 400,   /* operations of the disk */
-    TRIES = 40,           /* to open on a disk with faults */
     SPOOL_SEEDS = 250     /* MESHMSG_SPOOL_SEEDS: others */
 };
 
@@ -63,18 +62,6 @@ check_opened(spool_rig *r, tally *t, bool machine)
     r->durable = last;
 }
 
-static void
-open_somehow(spool_rig *r)
-{
-    for (uint32_t tries = 0; spool_rig_open(r) != MM_OK; tries++) {
-        CHECK(tries < TRIES);
-        spool_rig_stop(r, false);
-        if (tries > TRIES / 2) {
-            mmi_disk_faults(r->disk.disk, &(mmi_disk_opts){ .capacity = 0 });
-        }
-    }
-}
-
 /* lives of one seed; what went in last before a cut may be lost, if nobody said it was durable. */
 static void
 lives_of(uint64_t seed, mmi_spool_level level, const mmi_disk_opts *faults, bool machine, tally *t)
@@ -83,7 +70,7 @@ lives_of(uint64_t seed, mmi_spool_level level, const mmi_disk_opts *faults, bool
     spool_rig_new(&r, seed, faults);
     r.opts.level = level;
     for (uint32_t life = 0; life < LIVES; life++) {
-        open_somehow(&r);
+        spool_rig_open_somehow(&r);
         uint64_t before = r.durable;
         check_opened(&r, t, machine);
         CHECK(r.durable >= before);
@@ -106,7 +93,7 @@ lives_of(uint64_t seed, mmi_spool_level level, const mmi_disk_opts *faults, bool
         }
     }
     mmi_disk_faults(r.disk.disk, &(mmi_disk_opts){ .capacity = 0 });
-    open_somehow(&r);
+    spool_rig_open_somehow(&r);
     check_opened(&r, t, machine);
     spool_rig_free(&r);
 }

@@ -108,18 +108,6 @@ static const char close_hex[] = "4d4d4231"
                                 "0d0c0b0a"
                                 "00000000";
 
-static size_t
-unhex(const char *hex, uint8_t *out)
-{
-    size_t size = strlen(hex) / 2;
-    for (size_t i = 0; i < size; i++) {
-        unsigned octet;
-        CHECK_INT(sscanf(hex + 2 * i, "%2x", &octet), 1);
-        out[i] = (uint8_t)octet;
-    }
-    return size;
-}
-
 /* In a block of its own. */
 static uint8_t *
 copy_of(const uint8_t *data, size_t size)
@@ -155,7 +143,7 @@ static void
 check_octets(const uint8_t *is, const char *hex)
 {
     uint8_t wanted[512];
-    size_t size = unhex(hex, wanted);
+    size_t size = check_hex(hex, wanted);
     for (size_t i = 0; i < size; i++) {
         if (is[i] != wanted[i]) {
             fprintf(stderr, "octet %zu is %02x, wanted %02x\n", i, is[i], wanted[i]);
@@ -171,7 +159,7 @@ test_the_head_of_a_file_is_these_octets(void)
     mmi_spool_head head = some_head(), read = { 0 };
     mmi_spool_head_put(out, &head);
     check_octets(out, head_hex);
-    unhex(head_hex, golden);
+    check_hex(head_hex, golden);
     CHECK(memcmp(out, golden, sizeof out) == 0);
     CHECK_INT(mmi_spool_head_get(golden, &read), MM_OK);
     CHECK(memcmp(read.uuid, head.uuid, MMI_SPOOL_UUID) == 0);
@@ -309,7 +297,7 @@ test_a_batch_of_each_kind_of_record_is_these_octets(void)
     uint8_t body[256], golden[256], out[MMI_SPOOL_BATCH_HEAD];
     size_t size = some_body(body);
     check_octets(body, body_hex);
-    CHECK_INT(size, unhex(body_hex, golden));
+    CHECK_INT(size, check_hex(body_hex, golden));
     mmi_spool_batch batch = some_batch(MMI_SPOOL_DATA), read = { 0 };
     mmi_spool_batch_put(out, &batch, SALT, body, (uint32_t)size);
     check_octets(out, data_hex);
@@ -383,8 +371,8 @@ test_each_bit_of_a_batch_and_of_the_salt_counts_and_so_does_each_octet(void)
     const char *const hexes[] = { data_hex, gap_hex, close_hex };
     for (size_t h = 0; h < MMI_COUNT_OF(hexes); h++) {
         uint8_t golden[256];
-        size_t size = unhex(hexes[h], golden);
-        size += h == 0 ? unhex(body_hex, golden + size) : 0;
+        size_t size = check_hex(hexes[h], golden);
+        size += h == 0 ? check_hex(body_hex, golden + size) : 0;
         uint8_t *data = copy_of(golden, size);
         CHECK(batch_is_whole(data, size, SALT));
         for (size_t bit = 0; bit < size * BITS; bit++) {

@@ -13,7 +13,6 @@ enum {
     LIVES = 5,            /* each but the last is cut off */
     PUTS_A_LIFE = 250,
     CRASH_WITHIN = 400,   /* operations of the disk */
-    TRIES = 40,           /* to open on a disk with faults */
     SEEDS_OF = 200,       /* MESHMSG_SPOOL_SEEDS: others */
     FEW = 5               /* producers that are known, where there may be more */
 };
@@ -77,18 +76,6 @@ live(origins_rig *o, const world_of *w, tally *t)
 }
 
 static void
-open_somehow(spool_rig *r)
-{
-    for (uint32_t tries = 0; spool_rig_open(r) != MM_OK; tries++) {
-        CHECK(tries < TRIES);
-        spool_rig_stop(r, false);
-        if (tries > TRIES / 2) {
-            mmi_disk_faults(r->disk.disk, &(mmi_disk_opts){ .capacity = 0 });
-        }
-    }
-}
-
-static void
 check_opened(origins_rig *o, const world_of *w, uint64_t had, tally *t)
 {
     spool_rig *r = &o->rig;
@@ -114,7 +101,7 @@ lives_of(uint64_t seed, const world_of *w, tally *t)
     r->opts.level = w->level;
     r->opts.producers_max = w->most;
     for (uint32_t life = 0; life < LIVES; life++) {
-        open_somehow(r);
+        spool_rig_open_somehow(r);
         check_opened(&o, w, had, t);
         if (w->machine) {
             mmi_disk_crash_in(r->disk.disk, 1 + check_random(&r->seed) % CRASH_WITHIN);
@@ -135,7 +122,7 @@ lives_of(uint64_t seed, const world_of *w, tally *t)
         }
     }
     mmi_disk_faults(r->disk.disk, &(mmi_disk_opts){ .capacity = 0 });
-    open_somehow(r);
+    spool_rig_open_somehow(r);
     check_opened(&o, w, had, t);
     spool_rig_close(r);
     CHECK_INT(spool_rig_open(r), MM_OK);

@@ -91,7 +91,7 @@ class Told:
         """Return mean sizes."""
         return self.mean
 
-    def hold(self, places: Places, done: Places, group: str | None = None) -> None:
+    def hold(self, places: Places, done: Places, group: str) -> None:
         """Note what a group would hold."""
         self.held.append((nexts(places), nexts(done)))
         self.groups.append(group)

@@ -143,7 +143,7 @@ def test_a_spool_that_moves_is_one_spool(tmp_path: Path) -> None:
             with Producer(tmp_path / "a", 9, seed) as a:
                 uuid = a.spool.info().uuid
                 assert eventually(lambda: uuid in watch.ask())
-                watch.hold({uuid: Place(5, 1)}, {})
+                watch.hold({uuid: Place(5, 1)}, {}, "g")
             with Producer(tmp_path / "a", 0, seed) as a:
                 shown = eventually(lambda: watch.ask().get(uuid))
                 assert shown.endpoints == (a.server.endpoint,)

@@ -119,6 +119,22 @@ def test_places_of_who_is_gone_for_long_go_with_the_next_batch(caplog: Any) -> N
     ]
 
 
+def test_what_was_retired_and_comes_back_is_not_measured_by_what_it_had() -> None:
+    """What of it is read from its first message on, and has left again, is no loss."""
+    query = Query(retireAfter="1h")
+    query.told.say(a=(1, 10), b=(1, 15))
+    query.latest(offset(a=10, b=15), 0.0)
+    query.leaves()
+    query.latest(offset(a=10, b=15), 1.0)
+    query.told.say(a=(1, 12))
+    assert query.latest(offset(a=10, b=15), 3602.0) == {"a": 12}
+    query.told.say(b=(1, 5))
+    query.latest(offset(a=12), 3603.0)
+    query.leaves()
+    for now in (3604.0, 3620.0):
+        assert query.latest(offset(a=12, b=5), now) == {"a": 12, "b": 5}
+
+
 @pytest.mark.parametrize("away", ["a little", "perhaps"])
 def test_who_may_be_there_keeps_its_place(away: str) -> None:
     """Not gone for so long yet; or an endpoint has never answered, which may show it."""

@@ -153,3 +153,14 @@ def test_what_cannot_be_looked_at_is_not_read_on(caplog: pytest.LogCaptureFixtur
     looks.fails = False
     assert nexts(planner.latest(offset(a=5, b=5))) == {"a": 9, "b": 9}
     assert len(planner.tasks(offset(a=5), offset(a=9))) == 1
+
+
+def test_nobody_waits_for_a_spool_whose_endpoints_are_silent() -> None:
+    """It is not read on, and is looked at once it answers."""
+    looks = Looks()
+    lives = Lives(options(), looks)
+    shown = Shown(1, 9, 2, ("tcp://127.0.0.1:1",), down=True)
+    assert lives.check({A: Place(5, 1)}, {A: shown}) == {A}
+    assert looks.seen == []
+    assert lives.check({A: Place(5, 1)}, {A: shown._replace(down=False)}) == frozenset()
+    assert looks.seen == [(A, 2)]

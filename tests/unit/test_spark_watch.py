@@ -17,7 +17,7 @@ from meshmsg.spark._source.holding import Held
 from meshmsg.spark._source.offsets import Place
 from meshmsg.spark._source.watch import Watch
 from tests.support.pairs import of_its_own
-from tests.support.sparked import filled, options
+from tests.support.sparked import A, filled, options
 
 NOBODY = "tcp://127.0.0.1:9"
 
@@ -144,18 +144,32 @@ def test_a_group_holds_what_it_needs_and_trims_what_it_does_not(tmp_path: Path) 
         uuid, endpoint = spool.info().uuid, None
         with watching(server.endpoint, groupId="g") as watch:
             (endpoint,) = watch.endpoints
-            watch.hold({uuid: Place(300, 1)}, {})
+            watch.hold({uuid: Place(300, 1)}, {}, "g")
             until(watch, lambda: endpoint.holding.leased)
             assert spool.info().first_seq == 1
             spool.trim(900)
             held = spool.info().first_seq
             assert 1 < held <= 300
-            watch.hold({uuid: Place(700, 1)}, {uuid: Place(700, 1)})
+            watch.hold({uuid: Place(700, 1)}, {uuid: Place(700, 1)}, "g")
             until(watch, lambda: endpoint.holding.trimmed)
             assert held < spool.info().first_seq <= 700
         spool.trim(1000)
         assert spool.info().first_seq <= 700
         assert endpoint.want[uuid] == Held(700, 699, "g")
+
+
+def test_what_is_not_said_to_be_held_any_more_is_let_go(tmp_path: Path) -> None:
+    """A spool that was retired is read from its first message on, should it come back."""
+    with (
+        filled(tmp_path / "s", 30) as spool,
+        mm.SpoolServer(spool, bind=of_its_own()) as server,
+        watching(server.endpoint, groupId="g") as watch,
+    ):
+        (endpoint,) = watch.endpoints
+        watch.hold({spool.info().uuid: Place(5, 1), A: Place(9, 1)}, {}, "g")
+        assert endpoint.want[A] == Held(9, 0, "g")
+        watch.hold({spool.info().uuid: Place(7, 1)}, {}, "g")
+        assert endpoint.want == {spool.info().uuid: Held(7, 0, "g")}
 
 
 def test_a_server_that_trims_for_nobody_is_asked_once(
@@ -169,7 +183,7 @@ def test_a_server_that_trims_for_nobody_is_asked_once(
     ):
         uuid, (endpoint,) = spool.info().uuid, watch.endpoints
         for seq in (5, 9):
-            watch.hold({uuid: Place(seq, 1)}, {uuid: Place(seq, 1)})
+            watch.hold({uuid: Place(seq, 1)}, {uuid: Place(seq, 1)}, "g")
             until(watch, lambda seq=seq: endpoint.holding.leased == (uuid, 1, seq))
         watch.ask()
         assert endpoint.holding.refused == {"trim"}
@@ -185,7 +199,7 @@ def test_a_server_that_begins_anew_is_given_the_lease_again(tmp_path: Path) -> N
             watching(server.endpoint, groupId="g") as watch,
         ):
             (endpoint,) = watch.endpoints
-            watch.hold({spool.info().uuid: Place(5, 1)}, {})
+            watch.hold({spool.info().uuid: Place(5, 1)}, {}, "g")
             until(watch, lambda: endpoint.holding.leased)  # noqa: B023
             assert endpoint.holding.leased == (spool.info().uuid, spool.info().epoch, 5)
             assert spool.info().epoch >= life
