@@ -113,7 +113,6 @@ mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const uin
                      uint32_t meta_size, const mm_spool_origin *origin, uint32_t flags,
                      int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did)
 {
-    mm_spool_origin on;
     mmi_spool_record records[MMI_SPOOL_RUN];
     uint64_t sizes[MMI_SPOOL_RUN];
     mmi_spool_wait wait = mmi_spool_wait_of(timeout_ms, slice_ms);
@@ -126,8 +125,8 @@ mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const uin
     while (rc == MM_OK && did->done < count) {
         size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
         mmi_spool_did one;
-        mmi_spool_records(bodies + did->done, some, meta, meta_size,
-                          mmi_spool_origin_on(origin, did->done, &on), sizes, records);
+        mmi_spool_records(bodies + did->done, some, meta, meta_size, origin, did->done, sizes,
+                          records);
         bool waits = (flags & MM_SPOOL_WAITS) != 0 && some == left;
         rc = mmi_spool_shared_put(&s->shared, records, some, waits, &wait, &one);
         mmi_spool_did_add(&one, did);

@@ -55,10 +55,11 @@ mmi_spool_wait_of(int64_t timeout_ms, int64_t slice_ms)
                              .slice_ns = slice_ms > 0 ? (uint64_t)slice_ms * MMI_SPOOL_NS_PER_MS : 0 };
 }
 
-/* Bodies as records, with the same beside each; their sizes stand in sizes.  origin: of the first of them, or NULL. */
+/* Bodies as records, with the same beside each; their sizes stand in sizes.  origin: of the one that is `at` in
+ * front of them, or NULL. */
 static inline void
 mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
-                  const mm_spool_origin *origin, uint64_t *sizes, mmi_spool_record *records)
+                  const mm_spool_origin *origin, uint64_t at, uint64_t *sizes, mmi_spool_record *records)
 {
     for (size_t i = 0; i < count; i++) {
         sizes[i] = bodies[i].size;
@@ -71,19 +72,8 @@ mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint
     }
     for (size_t i = 0; origin != NULL && i < count; i++) {
         records[i].producer = origin->producer;
-        records[i].number = origin->number + i;
+        records[i].number = origin->number + at + i;
     }
-}
-
-/* The origin of what is left, once so many were taken; NULL: there is none. */
-static inline const mm_spool_origin *
-mmi_spool_origin_on(const mm_spool_origin *origin, uint64_t done, mm_spool_origin *out)
-{
-    if (origin == NULL) {
-        return NULL;
-    }
-    *out = (mm_spool_origin){ origin->producer, origin->number + done };
-    return out;
 }
 
 /* Do the numbers of so many messages go up? */

@@ -15,7 +15,6 @@ int
 mm_spool_append_once_nowait(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
                             uint32_t meta_size, const mm_spool_origin *origin, mm_spool_did *did)
 {
-    mm_spool_origin on;
     mmi_spool_record records[MMI_SPOOL_RUN];
     uint64_t sizes[MMI_SPOOL_RUN];
     int rc = MM_OK;
@@ -26,19 +25,12 @@ mm_spool_append_once_nowait(mm_spool *s, const mm_body *bodies, size_t count, co
     while (rc == MM_OK && did->done < count) {
         size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
         mmi_spool_did one;
-        mmi_spool_records(bodies + did->done, some, meta, meta_size,
-                          mmi_spool_origin_on(origin, did->done, &on), sizes, records);
+        mmi_spool_records(bodies + did->done, some, meta, meta_size, origin, did->done, sizes,
+                          records);
         rc = mmi_spool_nowait_put(&s->shared, records, some, &one);
         mmi_spool_did_add(&one, did);
     }
     return rc;
-}
-
-int
-mm_spool_append_nowait(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
-                       uint32_t meta_size, mm_spool_did *did)
-{
-    return mm_spool_append_once_nowait(s, bodies, count, meta, meta_size, NULL, did);
 }
 
 int

@@ -79,7 +79,7 @@ typedef struct mm_spool_plan { const uint8_t *meta; uint64_t due_us; uint32_t me
 int mm_spool_append_frames(mm_spool *spool, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
                            const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
                            mm_spool_did *did);
-/* The same if it has room at this moment, as mm_spool_append_nowait. */
+/* The same if it has room at this moment, as mm_spool_append_once_nowait. */
 int mm_spool_append_frames_nowait(mm_spool *spool, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
                                   const mm_spool_plan *plan, mm_spool_did *did);
 

@@ -79,17 +79,15 @@ enum { MM_SPOOL_WAITS = 1, MM_SPOOL_IN_A_ROW = 2 };
 /* Messages of one frame, that the same goes with (meta, as csrc/base/meta.h; of 0 octets: nothing). */
 int mm_spool_append(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
                     uint32_t flags, int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did);
-/* The same of what has room at this moment: it waits for no disk.  MM_EAGAIN: the rest is for mm_spool_append. */
-int mm_spool_append_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta,
-                           uint32_t meta_size, mm_spool_did *did);
-/* Both of messages that have an origin: who puts them, 16 octets, and the number that it gives the first of them; those
- * of the others go up by one.  A number that is not above the last of its producer is not put again.  MM_EINVAL: also,
- * the numbers leave 64 bits. */
+/* The same of messages that may have an origin (NULL: they have none): who puts them, 16 octets, and the number that it
+ * gives the first of them; those of the others go up by one.  A number that is not above the last of its producer is
+ * not put again.  MM_EINVAL: also, the numbers leave 64 bits. */
 typedef struct mm_spool_origin { const uint8_t *producer; uint64_t number; } mm_spool_origin;
 enum { MM_SPOOL_PRODUCERS_MAX = 10000 };          /* that are known; the one that put longest ago goes */
 int mm_spool_append_once(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
                          const mm_spool_origin *origin, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
                          mm_spool_did *did);
+/* What of that has room at this moment: it waits for no disk.  MM_EAGAIN: the rest is for mm_spool_append_once. */
 int mm_spool_append_once_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta,
                                 uint32_t meta_size, const mm_spool_origin *origin, mm_spool_did *did);
 /* 1: *number is the last one that it put; 0: it is not known. */

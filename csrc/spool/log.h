@@ -11,7 +11,8 @@
  * producer is a repeat, and is not put.  That is known of MMI_PRODUCERS_MAX producers, whatever became of their
  * messages: all that goes or is compacted is in the file of the producers before.
  *
- * Law: one call at a time, but `write`, which touches only what `take` gave it.  Numbers are dense, and never given
+ * Law: one call at a time, but `write`, which touches only what `take` gave it, and `reserved`, that nobody reads
+ * meanwhile.  Numbers are dense, and never given
  * twice to what may have been seen.  durable_seq goes up only behind a sync that said OK.  After a write or a sync that
  * did not, nothing is written any more: what is on the disk nobody knows until it is opened again.
  */

@@ -37,6 +37,9 @@ producers_get(const mmi_producers *p, const uint8_t name[MMI_SPOOL_UUID])
     if (p->count == 0) {
         return NULL;
     }
+    if (memcmp(p->all[p->newest].name, name, MMI_SPOOL_UUID) == 0) {
+        return &p->all[p->newest]; /* as in a list of its messages */
+    }
     for (uint32_t i = *producers_slot(p, name); i != PRODUCERS_NONE; i = p->all[i].next) {
         if (memcmp(p->all[i].name, name, MMI_SPOOL_UUID) == 0) {
             return &p->all[i];

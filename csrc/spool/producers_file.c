@@ -48,6 +48,7 @@ mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved)
     }
     rc = rc == MM_OK ? f->rename(f->self, p->dir, producers_new_name, p->dir, producers_name) : rc;
     if (rc != MM_OK) {
+        (void)f->unlink(f->self, p->dir, producers_new_name);
         return MM_OK; /* the old one is there */
     }
     rc = f->sync_folder(f->self, p->dir);
@@ -101,11 +102,11 @@ mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq)
     size_t size;
     int rc = producers_octets(&s->place, &image, &size);
     if (rc == MM_EIO) { /* a disk that fails now and then is no harm */
-        bool now = producers_octets(&s->place, &image, &size) == MM_OK;
-        if (now) {
+        int again = producers_octets(&s->place, &image, &size);
+        if (again == MM_OK) {
             mmi_free(image);
         }
-        return now ? MM_EIO : MM_EPROTO;
+        return again == MM_EIO ? MM_EPROTO : again == MM_OK ? MM_EIO : again;
     }
     if (rc != MM_OK) {
         return rc;

@@ -259,16 +259,16 @@ mmi_spool_shared_put(mmi_spool_shared *h, const mmi_spool_record *records, size_
             rc = rc == 1 ? MM_OK : rc;
             break;
         }
-        bool put = rc == MM_OK && seq > 0;
+        bool put = rc == MM_OK && seq > 0, dropped = rc == MM_OK && seq == 0;
         h->counts.appended += put;
         h->counts.repeated += rc == MMI_SPOOL_REPEATED;
-        if (put || rc == MMI_SPOOL_REPEATED) {
-            mmi_spool_did_one(did, put, seq, h->spool.last_seq);
+        if (dropped) {
+            did->done++;
         } else {
-            did->done++; /* it was dropped */
+            mmi_spool_did_one(did, put, seq, h->spool.last_seq);
         }
         rc = MM_OK;
-        if (seq == 0 && wait->in_a_row) {
+        if (dropped && wait->in_a_row) {
             break;
         }
     }

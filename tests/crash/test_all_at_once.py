@@ -21,7 +21,7 @@ from tests.crash.booker import connect
 from tests.crash.crew import PLAIN_ROUNDS, SEED
 from tests.crash.producer import EACH
 from tests.support.forks import Forked, Forks
-from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.pairs import WAIT_S, free_endpoints
 from tests.support.programs import lines_of
 from tests.support.windows import make_effects
 
@@ -96,13 +96,6 @@ class Nodes:
 
     def _spool(self, node: int) -> Path:
         return self._folder / f"spool{node}"
-
-
-def free_endpoints(count: int) -> list[str]:
-    """So many, on an address that nobody else uses."""
-    with ExitStack() as stack:
-        address = of_its_own()
-        return [stack.enter_context(mm.Pull(bind=address)).endpoint for _ in range(count)]
 
 
 @pytest.mark.parametrize("level", ["os", "disk"])

@@ -17,7 +17,7 @@ import meshmsg as mm
 from tests.crash.crew import PLAIN_ROUNDS, SEED
 from tests.support.forks import Forks
 from tests.support.grouped import SHORT_S, until
-from tests.support.pairs import of_its_own
+from tests.support.pairs import free_endpoints
 from tests.support.programs import lines_of
 
 LINES_MAX = 100
@@ -46,8 +46,7 @@ def test_what_is_given_back_is_a_dead_letter_whoever_is_killed(
 ) -> None:
     """At least once, with the group; all others are done by a member."""
     dice = random.Random(f"{SEED} {level} dead")
-    with mm.Pull(bind=of_its_own()) as free:
-        endpoint = free.endpoint
+    (endpoint,) = free_endpoints(1)
     kept, done = 0, set[int]()
     options: dict[str, Any] = {"topics": "", "group": "w", "ack": "manual", **SOON}
     arguments = (tmp_path / "s", level, endpoint, tmp_path / "dead")

@@ -18,7 +18,7 @@ import meshmsg as mm
 from tests.crash.crew import PLAIN_ROUNDS, SEED
 from tests.support.forks import Forks
 from tests.support.grouped import SHORT_S
-from tests.support.pairs import of_its_own
+from tests.support.pairs import free_endpoints
 from tests.support.programs import lines_of
 
 LINES_MAX = 200
@@ -52,8 +52,7 @@ def test_a_publisher_that_is_killed_loses_nothing_of_a_group(
 ) -> None:
     """Whatever its members were about; these come and go as well."""
     dice = random.Random(f"{SEED} {level} groups")
-    with mm.Pull(bind=of_its_own()) as free:
-        endpoint = free.endpoint
+    (endpoint,) = free_endpoints(1)
     kept, got = 0, {}
     for _ in range(PLAIN_ROUNDS):
         options = {"connect": endpoint, "topics": "", "group": "w", **SOON}

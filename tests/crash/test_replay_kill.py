@@ -16,7 +16,7 @@ import pytest
 import meshmsg as mm
 from tests.crash.crew import PLAIN_ROUNDS, SEED
 from tests.support.forks import Forks
-from tests.support.pairs import WAIT_S, of_its_own
+from tests.support.pairs import WAIT_S, free_endpoints
 from tests.support.programs import lines_of
 
 LINES_MAX = 100
@@ -49,8 +49,7 @@ class Follower:
 def test_a_subscriber_goes_on_where_it_was(forks: Forks, tmp_path: Path, level: str) -> None:
     """One that reads along, and one that reads little and is behind for all of the lives."""
     dice = random.Random(f"{SEED} {level} replay")
-    with mm.Pull(bind=of_its_own()) as free:
-        endpoint = free.endpoint
+    (endpoint,) = free_endpoints(1)
     options: dict[str, Any] = {"connect": endpoint, "topics": "", "replay": "earliest", **SOON}
     kept = 0
     with mm.Sub(**options) as one, mm.Sub(**options, recv_queue_messages=10) as other:

@@ -9,9 +9,11 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+import meshmsg as mm
 
 WAIT_S = 60.0
 """Seconds a test waits for what must happen; only a broken build needs them."""
@@ -39,6 +41,13 @@ def of_its_own(url: str = "tcp://127.0.0.1:0") -> str:
     pid, count = os.getpid(), next(_names)
     address = f"127.{1 + pid // 250 % 250}.{pid % 250}.{2 + count % 250}"
     return url.replace("127.0.0.1", address)
+
+
+def free_endpoints(count: int) -> list[str]:
+    """Return so many that can be bound, by whoever is begun later, on such an address."""
+    with ExitStack() as stack:
+        address = of_its_own()
+        return [stack.enter_context(mm.Pull(bind=address)).endpoint for _ in range(count)]
 
 
 def told(socket: Any, text: str) -> None:

@@ -29,11 +29,15 @@ class Put(Putting, Protocol):
 
 
 class Run:
-    """Bodies of messages, in their order. `check` raises when it is to end while it waits.
+    """Bodies of messages, in their order. `check` raises when it is to end while it waits; `origin`
+    is who puts the first, and its number there: those of the others go up by one.
 
     Attributes:
         at: How many were taken.
         first, last: The numbers of the first and the last that was put; 0: of none.
+        until: The number that is kept when all of them are; 0: of none.
+        repeated: How many had been put before, as their origins say.
+        original: The number of the last of those; 0: it is not known.
     """
 
     _flags = 0
@@ -45,14 +49,16 @@ class Run:
         run: list[bytes],
         meta: bytes,
         *,
+        origin: tuple[()] | tuple[bytes, int] = (),
         wait: bool = False,
         check: Callable[[], None] | None = None,
         doing: str = "appending",
     ) -> None:
         self._spool, self._run, self._meta, self._check = spool, run, meta, check
+        self._origin = origin
         self._flags |= lib.MM_SPOOL_WAITS if wait else 0
         self.doing = doing
-        self.at = self.first = self.last = 0
+        self.at = self.first = self.last = self.until = self.repeated = self.original = 0
 
     def __call__(self, pointer: Any, ms: int) -> int:
         """Put some, for one slice of the time at most."""
@@ -62,80 +68,28 @@ class Run:
             return int(lib.mm_spool_flush(pointer, spool._level, ms, SLICE_MS)) if waits else 0
         if self._check is not None:
             self._check()
-        rc, at, first, last = native.spool_append(
-            *(spool._address, self._run, before, self._meta, self._flags, ms, SLICE_MS)
-        )
-        return self._did(rc, at - before, first, last)
+        given = (spool._address, self._run, before, self._meta, self._flags, ms, SLICE_MS)
+        rc, at, *did = native.spool_append(*given, *self._origin)
+        return self._did(rc, at - before, *did)
 
     def at_once(self, pointer: Any) -> int:
         """Put those that have room at this moment."""
         before = self.at
-        rc, at, first, last = native.spool_put(self._spool._address, self._run, before, self._meta)
-        return self._did(rc, at - before, first, last)
+        given = (self._spool._address, self._run, before, self._meta)
+        rc, at, *did = native.spool_put(*given, *self._origin)
+        return self._did(rc, at - before, *did)
 
-    @property
-    def until(self) -> int:
-        """The number that is kept when all of them are; 0: none was put."""
-        return self.last
-
-    def _did(self, rc: int, done: int, first: int, last: int) -> int:
+    def _did(self, rc: int, done: int, first: int, last: int, *once: int) -> int:
+        """Count what was taken; `once`: of those that have an origin, as mm_spool_did has it."""
+        repeated, original, until = once or (0, 0, last)
         self.at += done
         self.first, self.last = self.first or first, last or self.last
+        self.repeated += repeated
+        self.original = original if repeated else self.original
+        self.until = max(self.until, until)
         if rc == lib.MM_EMSGSIZE:
             raise self._spool._too_large(size_of(self._run[self.at]))
         return rc
-
-
-class Once(Run):
-    """Bodies that have an origin: that of the first, and numbers that go up by one.
-
-    Attributes:
-        repeated: How many of them had been put before.
-        original: The number of the last of those; 0: it is not known.
-    """
-
-    def __init__(
-        self,
-        spool: Held,
-        run: list[bytes],
-        meta: bytes,
-        origin: tuple[bytes, int],
-        *,
-        wait: bool = False,
-    ) -> None:
-        super().__init__(spool, run, meta, wait=wait)
-        self._origin = origin
-        self.repeated = self.original = self._until = 0
-
-    @property
-    def until(self) -> int:
-        """The number that is kept when all of them are; 0: of none."""
-        return self._until
-
-    def __call__(self, pointer: Any, ms: int) -> int:
-        """Put some, for one slice of the time at most."""
-        if self.at == len(self._run):
-            return super().__call__(pointer, ms)
-        address, flags = self._spool._address, self._flags
-        return self._told(
-            native.spool_append(
-                *(address, self._run, self.at, self._meta, flags, ms, SLICE_MS, *self._origin)
-            )
-        )
-
-    def at_once(self, pointer: Any) -> int:
-        """Put those that have room at this moment."""
-        address = self._spool._address
-        return self._told(
-            native.spool_put(*(address, self._run, self.at, self._meta, *self._origin))
-        )
-
-    def _told(self, said: tuple[int, ...]) -> int:
-        rc, at, first, last, repeated, original, until = said
-        self.repeated += repeated
-        self.original = original if repeated else self.original
-        self._until = max(self._until, until)
-        return self._did(rc, at - self.at, first, last)
 
 
 class Frames:
@@ -206,12 +160,12 @@ def put_of(
     if origin is None:
         return Run(spool, run, meta, wait=wait)
     producer, number = origin
-    return Once(spool, run, meta, (producer, number + sent), wait=wait)
+    return Run(spool, run, meta, origin=(producer, number + sent), wait=wait)
 
 
 def returned(put: Run) -> int | None:
     """Return what `append` says of its only message."""
-    if isinstance(put, Once) and put.repeated:
+    if put.repeated:
         return SpoolRepeat(put.original)
     return put.first or None
 

@@ -152,6 +152,7 @@ class Spool(Kept):
         opts.max_messages = 0 if max_messages is None else whole("max_messages", max_messages, 1)
         opts.sync_every_ms = sync_ms(sync_every)
         opts.max_age_ms, opts.segment_age_ms = age_ms(max_age), segment_age_ms(segment_age)
+        self._ages = max_age is not None
         opts.compact_ppm = compact_ppm(compact, compact_ratio)
         opts.tombstone_age_ms = tombstone_ms(tombstone_age)
         names = [ffi.new("char[]", name.encode()) for name in cursor_names(until_acked_by)]
@@ -416,7 +417,8 @@ class Spool(Kept):
 
     def _opened(self) -> Any:
         pointer = super()._opened()
-        self._jumps = int(lib.mm_spool_clock_jumps(pointer))
+        if self._ages:  # of others no file goes by its age
+            self._jumps = int(lib.mm_spool_clock_jumps(pointer))
         return pointer
 
     def __del__(self) -> None:
