@@ -6,13 +6,17 @@ Not here: what answers do (test_allow_functions.py), whose turn it is (test_allo
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import meshmsg as mm
 import meshmsg.aio
+from meshmsg._binding.core import lib
 from meshmsg._socket import door
 from tests.support.applicants import applicant
 from tests.support.looped import until
@@ -94,6 +98,53 @@ def test_what_nobody_waits_for_is_cancelled(end: str, caplog: pytest.LogCaptureF
     assert (asked.cancelled, asked.ended) == (1, 0)
     assert "allow= gave" not in caplog.text
     assert "destroyed" not in caplog.text
+
+
+class Core:
+    """The core, but when it is first looked whether a question waits, its peer leaves in between."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self.leave = leave
+        self.looked = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(lib, name)
+
+    def mm_question_waits(self, engine: int, question: int) -> int:
+        """Say so, once its peer has left."""
+        if threading.current_thread().name == "meshmsg-allow" and not self.looked.is_set():
+            self.looked.set()
+            self.leave()
+            wait_until(lambda: lib.mm_question_waits(engine, question) < 0)
+        return int(lib.mm_question_waits(engine, question))
+
+
+def test_one_that_begins_while_its_peer_is_missed_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was given up as one that was not begun, and ran for ever."""
+    begun = threading.Event()
+
+    async def run() -> None:
+        asked = Asked()
+
+        async def allow(who: mm.Applicant) -> mm.Later:
+            begun.set()
+            return await asked(who)
+
+        async with meshmsg.aio.Pull(bind=UP, security=mm.Plain(allow=allow)) as pull:
+            with applicant(pull.endpoint) as peer:
+
+                def leave() -> None:
+                    assert begun.wait(WAIT_S)
+                    peer.socket.close()
+
+                core = Core(leave)
+                monkeypatch.setattr(door, "lib", core)
+                assert core.looked.wait(WAIT_S)  # with the loop at rest: nothing is begun
+                await until(lambda: asked.cancelled)
+
+    asyncio.run(run())
 
 
 def test_what_a_cancelled_one_does_at_its_end_is_not_cancelled_again() -> None:

@@ -79,13 +79,48 @@ def test_only_what_is_durable_is_told_and_given(tmp_path: Path, world: Ranged) -
         spool.append_many([b"b"] * 10)
         assert (spool.info().durable_seq, len(spool.read(1))) == (10, 20)
         remote = world.shown(spool)
-        assert remote.info().stable_seq == 11
-        assert seqs(remote.read(1)) == list(range(1, 11))
+        assert seqs(remote.read(1, 11)) == list(range(1, 11))
         with pytest.raises(mm.SpoolAheadError, match="up to 10") as caught:
             list(remote.read(5, 12))
         assert (caught.value.seq, caught.value.stable_seq) == (11, 11)
         spool.flush()
         assert seqs(remote.read(5, 12)) == list(range(5, 12))
+
+
+@pytest.mark.parametrize("durability", ["os", "buffered"])
+def test_who_asks_how_far_it_is_has_what_was_put_before_synced(
+    tmp_path: Path, world: Ranged, durability: str
+) -> None:
+    """Else a source of Spark would see each message half a `sync_every` later."""
+    with small(tmp_path / "s", sync_every=1000, durability=durability) as spool:
+        remote = world.shown(spool)
+        assert remote.info().stable_seq == 1
+        for last in range(10, 50, 10):
+            spool.append_many([b"b"] * 10)
+            assert spool.info().durable_seq == last - 10
+            assert remote.info().stable_seq == last + 1
+            assert seqs(remote.read(1)) == list(range(1, last + 1))
+        syncs = spool.info().syncs
+        assert remote.info().stable_seq == last + 1
+        assert spool.info().syncs == syncs  # there is nothing to sync
+
+
+def test_a_spool_that_syncs_no_more_tells_what_was_durable(
+    tmp_path: Path, world: Ranged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read on, though nothing is put any more."""
+    with small(tmp_path / "s", sync_every=1000) as spool:
+        spool.append_many([b"a"] * 10)
+        spool.flush()
+        spool.append(b"b")
+        remote = world.shown(spool)
+
+        def fails(*_: object) -> None:
+            raise mm.SpoolFailedError("the disk is broken")
+
+        monkeypatch.setattr(spool, "_flush", fails)
+        assert remote.info().stable_seq == 11
+        assert seqs(remote.read(1)) == list(range(1, 11))
 
 
 def test_several_read_the_same_at_once(tmp_path: Path, world: Ranged) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,6 +40,8 @@ LEASES_MAX = 256
 """Leases that peers have at once."""
 OF_PEERS = "range."
 """In front of the name of a lease of a peer, in the spool: it replaces none of this process."""
+SYNC_S = 0.5
+"""Seconds that who asks how far a spool is waits for what was put before, to be on the disk."""
 _MS = 1000
 
 
@@ -116,7 +119,7 @@ class Answers:
         if request.uuid not in (ANY_UUID, uuid) or request.epoch > info.epoch:
             return answer_octets(_told(info, Status.CHANGED))
         if request.op == Op.INFO:
-            return answer_octets(_told(info, Status.DONE))
+            return answer_octets(_told(self._synced(info), Status.DONE))
         try:
             if request.op == Op.READ:
                 return self._read(request, info, load)
@@ -129,6 +132,16 @@ class Answers:
     def close(self) -> None:
         """Let go of what is kept to go on quickly; leases end when they end."""
         self._places.close()
+
+    def _synced(self, info: SpoolInfo) -> SpoolInfo:
+        """Have what was put so far synced now, if it would be some time later; look again."""
+        if not self._keeps or info.durable_seq == info.last_seq:
+            return info
+        if self._spool._level == lib.MM_SPOOL_DISK:  # a call that is not back yet has it synced
+            return info
+        with suppress(MeshError):  # it is late, or failed: what was durable before is told
+            self._spool._flush(lib.MM_SPOOL_DISK, SYNC_S, "telling how far it is")
+        return self._spool.info()
 
     def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes | memoryview:
         stable = info.durable_seq + 1

@@ -75,6 +75,8 @@ class _Door:
         """By question: what loops run, which keep none alive themselves."""
         self._ended: set[int] = set()
         """Those of them that were cancelled, once: what they do then may take its time."""
+        self._beginning = threading.RLock()
+        """Held where a loop begins one, and where one that is not begun is given up."""
         self._told_at = -TOLD_AGAIN_S
         self._untold = 0
         self.thread = threading.Thread(target=self._run, name="meshmsg-allow", daemon=True)
@@ -110,14 +112,18 @@ class _Door:
 
     def _cancel_unasked(self) -> None:
         """End what runs for a peer that has left, or waited too long."""
-        for question, running in list(self.tasks.items()):
+        for question in list(self.tasks):
             if question in self._ended or lib.mm_question_waits(self.engine, question) >= 0:
                 continue
-            if running.task is None:  # it is not begun, and will not be
-                self.tasks.pop(question, None)
-            else:
-                self._ended.add(question)
-                running.cancel()
+            with self._beginning:
+                running = self.tasks.get(question)
+                if running is None:
+                    continue  # it has ended
+                if running.task is None:  # it is not begun, and will not be
+                    del self.tasks[question]
+                    continue
+            self._ended.add(question)
+            running.cancel()
         self._ended &= self.tasks.keys()
 
     def _turn(self) -> bool:
@@ -210,11 +216,12 @@ class _Door:
         self, loop: Any, whose: tuple[int, int], function: Any, applicant: Applicant
     ) -> None:
         question, socket = whose
-        if socket not in self.policies or lib.mm_question_waits(self.engine, question) < 0:
-            self.tasks.pop(question, None)  # one of them is gone
-            return
-        task = loop.create_task(self._await(question, function, applicant))
-        self.tasks[question] = Running(socket, loop, task)
+        with self._beginning:
+            if socket not in self.policies or lib.mm_question_waits(self.engine, question) < 0:
+                self.tasks.pop(question, None)  # one of them is gone
+                return
+            task = loop.create_task(self._await(question, function, applicant))
+            self.tasks[question] = Running(socket, loop, task)
         task.add_done_callback(lambda _: self.tasks.pop(question, None))
 
     async def _await(self, question: int, function: Any, applicant: Applicant) -> None:
