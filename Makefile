@@ -35,7 +35,7 @@ check: $(BUILD)/dev.stamp
 	$(PY) -m pytest -q tests/test_tidy.py
 
 asan: $(BUILD)/asan.stamp
-	tests/sanitized.sh asan $(BUILD)/asan $(PY)
+	TEST_JOBS=$(TEST_JOBS) tests/sanitized.sh asan $(BUILD)/asan $(PY)
 
 tsan: $(BUILD)/tsan.stamp
 	tests/sanitized.sh tsan $(BUILD)/tsan $(PY)

@@ -16,7 +16,7 @@ asan)
     # that needs a gigabyte of it. The mesh in the simulator is Python without the core. All of it runs without sanitizers as well, the seeds all of them.
     left_out=$(printf -- '--ignore tests/unit/test_%s.py ' c typing docstrings documented_limits events_documented \
         demo_parts mesh_core mesh_octets mesh_opinions mesh_table spark spark_offsets spark_options spark_planning spark_progress spark_watch mutants mutants_run elsewhere wrong_role idle_books idle_leaving work_books work_batch work_held option_limits)
-    MESHMSG_SIM_SEEDS=${MESHMSG_SIM_SEEDS:-40} LD_PRELOAD=$libs $python -m pytest -q -p no:cacheprovider -n 2 --durations=15 tests/unit tests/conformance tests/hostile \
+    MESHMSG_SIM_SEEDS=${MESHMSG_SIM_SEEDS:-40} LD_PRELOAD=$libs $python -m pytest -q -p no:cacheprovider -n "${TEST_JOBS:-3}" --durations=15 tests/unit tests/conformance tests/hostile \
         tests/sim $left_out --ignore tests/sim/mesh \
         --deselect tests/hostile/test_subscription_floods.py::test_a_million_topics_come_back_after_a_reconnect
     ;;
