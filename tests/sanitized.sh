@@ -32,7 +32,7 @@ tsan)
     export TLS_CERTIFICATES=$folder/c/certificates
     mkdir -p "$TLS_CERTIFICATES"
     $python -c 'import pathlib, sys; from tests.support.certificates import write; write(pathlib.Path(sys.argv[1]))' "$TLS_CERTIFICATES"
-    for program in test_engine_threads test_lead test_lead_receipts test_spool_shared test_spool_waits test_spool_nowait test_spool_view test_spool_compact_shared test_feed test_groups test_replay_turns test_loop_lead test_pollset test_memory \
+    for program in test_engine_threads test_lead test_lead_receipts test_spool_shared test_spool_waits test_spool_nowait test_spool_held test_spool_view test_spool_compact_shared test_feed test_groups test_replay_turns test_loop_lead test_pollset test_memory \
         test_engine_beside test_engine_burst test_tx_room test_link_small test_link_ack test_large test_lead_states test_waiter test_curve test_plain \
         test_tls test_tls_records test_tls_sockets test_mechanism_flood test_mechanism_steps test_applicants test_applicants_ahead test_secret; do
         $cc $flags "tests/c/$program.c" "$folder"/c/core/*.o -pthread -ldl -o "$folder/c/$program"

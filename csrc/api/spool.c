@@ -108,6 +108,17 @@ mm_spool_clock_ms(void)
     return mmi_thread_now_ns() / MMI_SPOOL_NS_PER_MS;
 }
 
+void
+mm_spool_did_add(const mm_spool_did *one, mm_spool_did *all)
+{
+    all->done += one->done;
+    all->first = all->first == 0 ? one->first : all->first;
+    all->last = one->last > 0 ? one->last : all->last;
+    all->repeated += one->repeated;
+    all->original = one->repeated > 0 ? one->original : all->original;
+    all->until = one->until > all->until ? one->until : all->until;
+}
+
 int
 mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
                      uint32_t meta_size, const mm_spool_origin *origin, uint32_t flags,

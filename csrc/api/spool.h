@@ -87,16 +87,12 @@ mmi_spool_origin_valid(const mm_spool_origin *origin, size_t count)
 int mmi_spool_planned(const uint8_t *bodies, const uint64_t *sizes, uint32_t frames, const mm_spool_plan *plan,
                       mmi_spool_record *record) MMI_WARN_UNUSED;
 
-/* Counts what one run did to what the call did. */
+/* What one run did belongs to what the call did. */
 static inline void
 mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)
 {
-    did->done += one->done;
-    did->first = did->first == 0 ? one->first : did->first;
-    did->last = one->last > 0 ? one->last : did->last;
-    did->repeated += one->repeated;
-    did->original = one->repeated > 0 ? one->original : did->original;
-    did->until = one->until > did->until ? one->until : did->until;
+    const mm_spool_did run = { one->done, one->first, one->last, one->repeated, one->original, one->until };
+    mm_spool_did_add(&run, did);
 }
 
 /* api/spool_fed.c.  A spool has one socket at a time: false, it has one. */

@@ -65,11 +65,7 @@ spool_put(const spool_call *c, PyObject *list, Py_ssize_t *at, mm_spool_did *all
             spool_put_some(c, *at, held.bodies, (size_t)held.count, flags, left_ms, &did);
         Py_END_ALLOW_THREADS mmi_py_list_let_go(&held);
         *at += (Py_ssize_t)did.done;
-        all->first = all->first == 0 ? did.first : all->first;
-        all->last = did.last > 0 ? did.last : all->last;
-        all->repeated += did.repeated;
-        all->original = did.repeated > 0 ? did.original : all->original;
-        all->until = did.until > all->until ? did.until : all->until;
+        mm_spool_did_add(&did, all);
         if ((c->flags & MM_SPOOL_IN_A_ROW) != 0) {
             break;
         }

@@ -73,6 +73,7 @@ void mm_spool_abandon(mm_spool *spool);           /* in the child of a fork */
  * was put; 0: of none.  Of those that have an origin: how many were `repeated`, and the number of the last of them (0:
  * it is not known); and all is kept once the number `until` is. */
 typedef struct mm_spool_did { uint64_t done, first, last, repeated, original, until; } mm_spool_did;
+void mm_spool_did_add(const mm_spool_did *one, mm_spool_did *all);   /* what a further part of an append did */
 /* Until they are kept as the level says; it ends early rather than that numbers of others come between, or behind one
  * that it dropped (then those that were put are in front of those that were not). */
 enum { MM_SPOOL_WAITS = 1, MM_SPOOL_IN_A_ROW = 2 };

@@ -17,6 +17,8 @@
 struct mmi_replaying {
     mmi_numbering out, in;
     mmi_resume_place *place; /* of the publisher, in what its socket resumes; or NULL */
+    uint8_t producer[MMI_PRODUCER_SIZE];   /* whose numbers come, once in.epoch is not 0 */
+    bool told_copy;          /* that it has the spool of another, or an earlier life of its own */
 };
 
 static const char replay_word[] = "replay"; /* of the features of who publishes from a spool */
@@ -121,6 +123,27 @@ replay_endpoint(const mmi_link *link)
     return dialed != NULL ? dialed : bound != NULL ? bound : link;
 }
 
+/* A copy of a spool has its uuid.  Where two of one are heard, or one goes on where another was, the
+ * numbers of one mean nothing in the other: nothing tells what is missed, but that it is so. */
+static void
+replay_copied(mmi_link *link, uint64_t epoch, const uint8_t *producer)
+{
+    struct mmi_replaying *r = link->replaying;
+    const void *here = replay_endpoint(link);
+    bool twice = r->place == NULL && mmi_resume_taken(link->socket->resume, producer, here);
+    bool earlier = r->place != NULL && r->in.next == 0 && epoch < r->place->epoch;
+    if ((!twice && !earlier) || r->told_copy) {
+        return;
+    }
+    r->told_copy = true;
+    mmi_link_tell_count(link, MM_EVENT_REPLAY_LOST, MM_REASON_NONE, 0,
+                        twice
+                            ? "two publishers say they have this spool, so one has a copy, or is "
+                              "connected twice: messages may be missing, or come twice"
+                            : "the spool goes on in an earlier life, as a copy does: what that has "
+                              "below its next message, and nobody heard, is missing");
+}
+
 void
 mmi_replay_counted(mmi_link *link, const mmi_command *command)
 {
@@ -133,12 +156,15 @@ mmi_replay_counted(mmi_link *link, const mmi_command *command)
         mmi_link_breach(link, MM_REASON_COMMAND, "a malformed COUNT");
         return;
     }
-    if (r->place == NULL ||
-        memcmp(r->place->of.producer, count.producer, sizeof count.producer) != 0) {
+    bool other =
+        r->in.epoch == 0 || memcmp(r->producer, count.producer, sizeof count.producer) != 0;
+    if (other || r->place == NULL) {
         mmi_resume_leave(r->place);
         r->place = mmi_resume_find(link->socket->resume, count.producer, replay_endpoint(link));
-        r->in.next = 0;
+        r->in.next = other ? 0 : r->in.next; /* else it goes on, whosever the place is */
+        memcpy(r->producer, count.producer, sizeof r->producer);
     }
+    replay_copied(link, count.epoch, count.producer);
     r->in.epoch = count.epoch;
 }
 
@@ -149,6 +175,7 @@ replay_heard(mmi_link *link)
     mmi_resume_place *place = link->replaying->place;
     if (place != NULL && link->replaying->in.next > place->of.next) {
         place->of.next = link->replaying->in.next;
+        place->epoch = link->replaying->in.epoch;
     }
 }
 

@@ -25,7 +25,7 @@ mmi_resume_find(mmi_resume *r, const uint8_t producer[MMI_PRODUCER_SIZE], const 
     }
     if (found == NULL && oldest != NULL) {
         found = oldest;
-        found->of.next = 0;
+        found->of.next = found->epoch = 0;
         memcpy(found->of.producer, producer, sizeof found->of.producer);
     }
     if (found != NULL && found->users > 0 && found->owner != owner) {
@@ -37,6 +37,18 @@ mmi_resume_find(mmi_resume *r, const uint8_t producer[MMI_PRODUCER_SIZE], const 
         found->heard = ++r->finds;
     }
     return found;
+}
+
+bool
+mmi_resume_taken(const mmi_resume *r, const uint8_t producer[MMI_PRODUCER_SIZE], const void *owner)
+{
+    for (size_t i = 0; i < MMI_REPLAY_PLACES_MAX; i++) {
+        const mmi_resume_place *place = &r->places[i];
+        if (resume_is(place, producer)) {
+            return place->users > 0 && place->owner != owner;
+        }
+    }
+    return false;
 }
 
 void

@@ -108,7 +108,8 @@ open_ignore(void *arg, const mmi_entry *entry)
 }
 
 /* The folder for what is set aside.  One that has nothing yet is made anew: if a sync of its name
- * failed before, one that says OK now says nothing of it. */
+ * failed before, one that says OK now says nothing of it.  Where there is none, and no room for one,
+ * there is none in this life: what has to be set aside finds no room then. */
 static int
 open_quarantine(mmi_spool *s)
 {
@@ -123,8 +124,12 @@ open_quarantine(mmi_spool *s)
         return count < 0 ? count : MM_OK;
     }
     rc = f->mkdir(f->self, dir, open_new_name);
-    if (there && rc == MM_ENOSPC) {
-        return MM_OK; /* it was made before the disk was full */
+    if (!there && rc == MM_ENOSPC && mmi_spool_reserve_give(s)) {
+        rc = f->mkdir(f->self, dir, open_new_name);
+    }
+    if (rc == MM_ENOSPC) {
+        s->quarantine = there ? s->quarantine : -1;
+        return MM_OK; /* the one that is there was made before the disk was full */
     }
     if (there) {
         f->close(f->self, s->quarantine);

@@ -62,6 +62,9 @@ mmi_spool_quarantine(const mmi_spool_place *p, int quarantine, const mmi_spool_f
 {
     const mmi_files *x = p->files;
     char name[QUARANTINE_NAME];
+    if (quarantine < 0) {
+        return MM_ENOSPC; /* as there was none for the folder */
+    }
     quarantine_copy c = { .place = p, .data = mmi_alloc(QUARANTINE_COPY), .to = -1 };
     int rc = c.data == NULL ? MM_ENOMEM : quarantine_each(&c, f, at, end);
     if (rc == MM_OK) {

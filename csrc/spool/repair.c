@@ -41,6 +41,7 @@ repair_begin(mmi_spool *s, uint64_t base, int spare, uint32_t version, uint64_t 
     int rc = mmi_spool_file_begin(&s->place, out, spare, 0, &head);
     if (rc != MM_OK) {
         mmi_spool_file_close(&s->place, out);
+        (void)s->place.files->unlink(s->place.files->self, s->place.dir, mmi_spool_spare_name);
     }
     return rc;
 }
@@ -193,34 +194,60 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
     return MM_OK;
 }
 
+/* A new file of that base, with nothing in it, and no name yet; room to know of it is there. */
+static int
+repair_new(mmi_spool *s, uint64_t base, mmi_spool_file *f)
+{
+    int spare, rc = mmi_spool_files_reserve(s, 1);
+    *f = (mmi_spool_file){ .file = -1 };
+    rc = rc == MM_OK ? repair_room(s, &spare) : rc;
+    return rc == MM_OK ? repair_begin(s, base, spare, MMI_SPOOL_VERSION, 0, f) : rc;
+}
+
+/* It has its name from now on, and is the last. */
+static int
+repair_name(mmi_spool *s, mmi_spool_file *f)
+{
+    int rc = mmi_spool_file_name(&s->place, f);
+    if (rc != MM_OK) {
+        mmi_spool_file_close(&s->place, f);
+        return rc;
+    }
+    s->bases[s->file_count++] = f->head.base_seq;
+    repair_use(s, f, f->head.base_seq, 0, 0);
+    return MM_OK;
+}
+
 static int
 repair_first(mmi_spool *s, mmi_spool_report *report)
 {
-    mmi_spool_file f = { .file = -1 };
+    mmi_spool_file f;
     uint64_t base = s->opts.known_seq + 1;
-    report->made = base == 1 && report->lost_first == 0;
-    if (base > 1 && s->file_count == 0 && report->lost_first == 0) {
+    report->made = base == 1;
+    if (base > 1) {
         report->lost_first = 1;
         report->lost_last = base - 1;
     }
     if (report->lost_first > 0 && !s->opts.gaps) {
         return MMI_SPOOL_HARMED;
     }
-    int spare, rc = mmi_spool_files_reserve(s, 1);
-    rc = rc == MM_OK ? repair_room(s, &spare) : rc;
-    rc = rc == MM_OK ? repair_begin(s, base, spare, MMI_SPOOL_VERSION, 0, &f) : rc;
-    rc = rc == MM_OK ? mmi_spool_file_name(&s->place, &f) : rc;
-    if (rc != MM_OK) {
-        mmi_spool_file_close(&s->place, &f);
-        return rc;
-    }
-    s->bases[s->file_count++] = base;
-    repair_use(s, &f, base, 0, 0);
-    return MM_OK;
+    int rc = repair_new(s, base, &f);
+    return rc == MM_OK ? repair_name(s, &f) : rc;
 }
 
-/* The last file goes on.  One that was begun on a full disk, or is a copy, may not have its whole
- * room: if there is none now, nothing more goes into it. */
+/* The last file goes on. */
+static void
+repair_stay(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found)
+{
+    /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
+    f->end = f->zeroed = found->closed ? found->end - mmi_spool_batch_size(0) : found->end;
+    f->chain = found->closed ? found->close_chain : found->chain;
+    f->stale = found->stale;
+    repair_use(s, f, found->next_seq, found->time_us, found->first_us);
+}
+
+/* One that was begun on a full disk, or is a copy, may not have its whole room: if there is none
+ * now, nothing more goes into it. */
 static int
 repair_go_on(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found)
 {
@@ -235,11 +262,37 @@ repair_go_on(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found)
     if (s->cramped) {
         (void)x->truncate(x->self, f->file, was); /* a part of it is of no use */
     }
-    /* A CLOSE whose sync failed reads, and may be gone: the next batch goes in its place. */
-    f->end = f->zeroed = found->closed ? found->end - mmi_spool_batch_size(0) : found->end;
-    f->chain = found->closed ? found->close_chain : found->chain;
-    f->stale = found->stale;
-    repair_use(s, f, found->next_seq, found->time_us, found->first_us);
+    repair_stay(s, f, found);
+    return MM_OK;
+}
+
+/* There is no room for the head of a new file, and nothing that it would have: the last one goes on.
+ * If its name may not be durable it is given again, as to a new one; before that the state says that
+ * all before it was durable.  Nothing more goes into it where something torn stands, which a new
+ * file takes the place of, or cuts, when there is room; or where the name is the only one. */
+static int
+repair_full(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found, bool named,
+            mmi_spool_report *report)
+{
+    const mmi_files *x = s->place.files;
+    char name[MMI_SPOOL_NAME];
+    int dir = s->place.dir, rc = MM_OK;
+    bool again = !named && s->file_count > 1;
+    if (again) {
+        mmi_spool_name(f->head.base_seq, name);
+        rc = mmi_spool_note(s, f->head.base_seq - 1);
+        rc = rc == MM_OK ? x->rename(x->self, dir, name, dir, mmi_spool_spare_name) : rc;
+        rc = rc == MM_OK ? mmi_spool_file_name(&s->place, f) : rc;
+    }
+    if (rc != MM_OK) {
+        return rc;
+    }
+    if (found->used == found->end && (named || again)) {
+        return repair_go_on(s, f, found);
+    }
+    s->cramped = true;
+    report->torn_left = report->torn_bytes;
+    repair_stay(s, f, found);
     return MM_OK;
 }
 
@@ -274,14 +327,23 @@ repair_last(mmi_spool *s, mmi_spool_file *f, mmi_spool_report *report)
         return repair_go_on(s, f, &found);
     }
     rc = repair_rewrite(s, f, &found, report);
+    if (rc == MM_ENOSPC && !found.harmed && found.proved_end == found.end) {
+        return repair_full(s, f, &found, named, report);
+    }
     mmi_spool_file_close(&s->place, f);
     return rc;
 }
 
+static bool
+repair_blank(const uint8_t *data, size_t size)
+{
+    return data[0] == 0 && memcmp(data, data + 1, size - 1) == 0;
+}
+
 /* Of a file whose head is harmed: up to which number it may have had messages, as heads of batches
- * say that nothing can be checked by.  Those numbers are not given again. */
+ * say that nothing can be checked by.  Those numbers are not given again.  *blank: it is zeros. */
 static int
-repair_guess(mmi_spool *s, uint64_t base)
+repair_guess(mmi_spool *s, uint64_t base, bool *blank)
 {
     const mmi_files *x = s->place.files;
     const uint64_t most = base + MMI_FILE_SIZE_MAX; /* a message takes more than an octet */
@@ -296,18 +358,19 @@ repair_guess(mmi_spool *s, uint64_t base)
     }
     uint64_t last = base, at = 0;
     int64_t got;
-    while ((got = mmi_spool_read_over(&s->place, file, at, look, REPAIR_LOOK)) >=
-           MMI_SPOOL_BATCH_HEAD) {
+    *blank = true;
+    while ((got = mmi_spool_read_over(&s->place, file, at, look, REPAIR_LOOK)) > 0) {
+        *blank = *blank && repair_blank(look, (size_t)got);
         for (int64_t i = 0; i + MMI_SPOOL_BATCH_HEAD <= got; i += MMI_SPOOL_ALIGN) {
             uint64_t first, behind;
             mmi_spool_batch_guess(look + i, &first, &behind);
             bool head = mmi_spool_batch_begins(look + i) && first >= base && behind < most;
             last = head && behind > last ? behind : last;
         }
-        at += (uint64_t)got - (got < REPAIR_LOOK ? 0 : MMI_SPOOL_BATCH_HEAD);
         if (got < REPAIR_LOOK) {
             break;
         }
+        at += (uint64_t)got - MMI_SPOOL_BATCH_HEAD;
     }
     x->close(x->self, file);
     mmi_free(look);
@@ -315,19 +378,96 @@ repair_guess(mmi_spool *s, uint64_t base)
     return got < 0 ? (int)got : MM_OK;
 }
 
+/* What it is called, if the state is lost, and the head of the last file: as those before say. */
+static void
+repair_called(mmi_spool *s)
+{
+    mmi_spool_file f;
+    for (uint32_t i = s->file_count - 1; i-- > 0;) {
+        if (mmi_spool_file_open(&s->place, s->bases[i], false, &f) == MM_OK) {
+            memcpy(s->uuid, f.head.uuid, sizeof s->uuid);
+            mmi_spool_file_close(&s->place, &f);
+            return;
+        }
+    }
+}
+
+/* The last file is zeros, and nothing says that there was anything in it: it goes, and the one
+ * before is the last. */
+static int
+repair_without(mmi_spool *s, bool known, mmi_spool_report *report)
+{
+    const mmi_files *x = s->place.files;
+    char name[MMI_SPOOL_NAME];
+    uint64_t base = s->bases[s->file_count - 1];
+    mmi_spool_name(base, name);
+    int rc = x->unlink(x->self, s->place.dir, name);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    s->file_count--;
+    s->sealed_bytes -= s->ends[s->file_count - 1];
+    report->lost_first = report->lost_last = report->harmed_file = 0;
+    rc = mmi_spool_mend(s, known, report);
+    if (rc == MM_OK && report->lost_first == 0) { /* that it was so is told */
+        report->lost_first = report->harmed_file = base;
+        report->lost_last = base - 1;
+    }
+    report->unclean = true;
+    return rc;
+}
+
+/* The head of the last file is harmed, and so nothing in it can be told from what is not. */
+static int
+repair_headless(mmi_spool *s, bool known, mmi_spool_report *report)
+{
+    const mmi_files *x = s->place.files;
+    uint64_t base = s->bases[s->file_count - 1];
+    char name[MMI_SPOOL_NAME];
+    mmi_spool_file f;
+    bool blank = false;
+    report->unclean = true;
+    report->lost_first = report->harmed_file = base;
+    int rc = repair_guess(s, base, &blank);
+    report->lost_last = s->opts.known_seq;
+    if (rc != MM_OK || !s->opts.gaps) {
+        return rc != MM_OK ? rc : MMI_SPOOL_HARMED;
+    }
+    if (!known) {
+        repair_called(s);
+    }
+    if (blank && s->opts.known_seq < base && s->file_count > 1) {
+        return repair_without(s, known, report);
+    }
+    /* Whatever cuts this off, the state has the numbers that are not given again. */
+    rc = repair_new(s, s->opts.known_seq + 1, &f);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_spool_name(base, name);
+    rc = s->quarantine < 0 ? MM_ENOSPC : mmi_spool_note(s, s->opts.known_seq);
+    rc = rc == MM_OK ? x->rename(x->self, s->place.dir, name, s->quarantine, name) : rc;
+    rc = rc == MM_OK ? x->sync_folder(x->self, s->quarantine) : rc;
+    if (rc != MM_OK) {
+        mmi_spool_file_close(&s->place, &f);
+        return rc;
+    }
+    s->file_count--;
+    return repair_name(s, &f);
+}
+
 int
 mmi_spool_mend(mmi_spool *s, bool known, mmi_spool_report *report)
 {
-    const mmi_files *x = s->place.files;
     mmi_spool_file f;
     if (s->file_count == 0) {
         return repair_first(s, report);
     }
     uint64_t base = s->bases[s->file_count - 1];
     int rc = mmi_spool_file_open(&s->place, base, true, &f);
-    if (rc == MM_EIO && mmi_spool_file_open(&s->place, base, true, &f) == MM_OK) {
+    if (rc == MM_EIO && (rc = mmi_spool_file_open(&s->place, base, true, &f)) == MM_OK) {
         mmi_spool_file_close(&s->place, &f);
-        return rc; /* a disk that fails now and then is no harm */
+        return MM_EIO; /* a disk that fails now and then is no harm */
     }
     if (rc == MM_OK && known && memcmp(f.head.uuid, s->uuid, sizeof s->uuid) != 0) {
         mmi_spool_file_close(&s->place, &f);
@@ -341,24 +481,5 @@ mmi_spool_mend(mmi_spool *s, bool known, mmi_spool_report *report)
         }
         return rc;
     }
-    if (rc != MM_EPROTO && rc != MM_EIO) {
-        return rc;
-    }
-    /* Its head is harmed, and so nothing in it can be told from what is not. */
-    report->unclean = true;
-    report->lost_first = report->harmed_file = base;
-    rc = repair_guess(s, base);
-    report->lost_last = s->opts.known_seq;
-    if (rc != MM_OK) {
-        return rc;
-    }
-    if (!s->opts.gaps) {
-        return MMI_SPOOL_HARMED;
-    }
-    char name[MMI_SPOOL_NAME];
-    mmi_spool_name(base, name);
-    rc = x->rename(x->self, s->place.dir, name, s->quarantine, name);
-    rc = rc == MM_OK ? x->sync_folder(x->self, s->quarantine) : rc;
-    s->file_count--;
-    return rc == MM_OK ? repair_first(s, report) : rc;
+    return rc == MM_EPROTO || rc == MM_EIO ? repair_headless(s, known, report) : rc;
 }

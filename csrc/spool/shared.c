@@ -109,8 +109,8 @@ shared_trimmed(mmi_spool_shared *h)
     }
 }
 
-static void
-shared_rest(mmi_spool_shared *h)
+void
+mmi_spool_shared_rest(mmi_spool_shared *h)
 {
     while (h->spool.busy) {
         mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);
@@ -123,12 +123,12 @@ shared_roll(mmi_spool_shared *h)
 {
     mmi_spool *s = &h->spool;
     while (s->wants_roll && !s->failed) {
-        shared_rest(h);
+        mmi_spool_shared_rest(h);
         if (s->wants_roll && !mmi_spool_shared_lead(h, false)) {
             s->wants_roll = false; /* no memory */
         }
     }
-    shared_rest(h);
+    mmi_spool_shared_rest(h);
 }
 
 /* Nothing goes that the file of the producers does not tell of: it is written, if it is behind. */
@@ -138,26 +138,34 @@ shared_list(mmi_spool_shared *h, uint64_t seq)
     if (mmi_spool_unlisted(&h->spool) && h->spool.listed_seq < seq) {
         h->spool.wants_list = true;
         (void)mmi_spool_shared_lead(h, false);
-        shared_rest(h);
+        mmi_spool_shared_rest(h);
     }
 }
 
+/* Up to which number files may go, as it is at this moment. */
+static uint64_t
+shared_unheld(mmi_spool_shared *h, uint64_t seq, bool leased)
+{
+    h->sweep_wanted |= mmi_spool_keep_end(&h->keep, mmi_thread_now_ns());
+    uint64_t held = leased ? mmi_spool_keep_leased(&h->keep) : UINT64_MAX;
+    return seq < held ? seq : held - 1;
+}
+
 /* Files go while others put and read; nobody writes meanwhile.  If all that may go is in the last
- * one, another one is begun, when that is worth it and no sweep. */
+ * one, another one is begun, when that is worth it and no sweep.  What is held is looked at each
+ * time that others have had the lock: a lease that somebody was given counts. */
 uint32_t
 mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool leased)
 {
     mmi_spool *s = &h->spool;
-    shared_rest(h);
+    mmi_spool_shared_rest(h);
     shared_list(h, seq);
-    h->sweep_wanted |= mmi_spool_keep_end(&h->keep, mmi_thread_now_ns());
-    uint64_t held = leased ? mmi_spool_keep_leased(&h->keep) : UINT64_MAX;
-    seq = seq < held ? seq : held - 1;
     bool sweeps = leased && most < UINT32_MAX;
-    uint32_t files = mmi_spool_trim_plan(s, seq, most);
-    if (files < most && !sweeps && mmi_spool_roll(s, seq)) {
+    uint64_t upto = shared_unheld(h, seq, leased);
+    uint32_t files = mmi_spool_trim_plan(s, upto, most);
+    if (files < most && !sweeps && mmi_spool_roll(s, upto)) {
         shared_roll(h);
-        files = mmi_spool_trim_plan(s, seq, most);
+        files = mmi_spool_trim_plan(s, shared_unheld(h, seq, leased), most);
     }
     files = s->failed ? 0 : files;
     if (files > 0) {
@@ -201,7 +209,7 @@ shared_full(mmi_spool_shared *h, const mmi_spool_wait *wait, uint64_t slice_end,
         return MM_OK;
     case MMI_SPOOL_DROP_OLDEST: {
         if (s->busy) { /* what is written now may go as well */
-            shared_rest(h);
+            mmi_spool_shared_rest(h);
             return MM_OK;
         }
         uint64_t first = mmi_spool_first(s);

@@ -158,6 +158,7 @@ uint32_t mmi_spool_shared_trim(mmi_spool_shared *h, uint64_t seq);   /* but for 
 /* With the lock, which is given up meanwhile: this thread writes what waits, for all.  false: there is nothing, or
  * another one does. */
 bool mmi_spool_shared_lead(mmi_spool_shared *h, bool syncs);
+void mmi_spool_shared_rest(mmi_spool_shared *h);         /* likewise: until nobody writes, or removes files */
 /* Likewise: the same as trim, of so many files at most; leased: only what is not. */
 uint32_t mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool leased);
 void mmi_spool_shared_locate(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out);

@@ -274,6 +274,9 @@ int
 mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t seq)
 {
     pthread_mutex_lock(&h->lock);
+    while (h->dropping) { /* what is being removed is not there */
+        mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);
+    }
     int rc = c->failed != MM_OK                 ? MM_EIO
              : seq < mmi_spool_first(&h->spool) ? MM_ENOENT
              : seq > h->spool.last_seq + 1      ? MM_EINVAL
@@ -378,11 +381,11 @@ mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name)
 int
 mmi_spool_shared_lease(mmi_spool_shared *h, const char *name, uint64_t from_seq, uint64_t ttl_ns)
 {
-    uint64_t now = mmi_thread_now_ns();
     pthread_mutex_lock(&h->lock);
     while (h->dropping) {
         mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);
     }
+    uint64_t now = mmi_thread_now_ns();
     int rc = from_seq < mmi_spool_first(&h->spool) ? MM_ENOENT : MM_OK;
     uint64_t end = ttl_ns < UINT64_MAX - now ? now + ttl_ns : UINT64_MAX - 1;
     uint64_t before = mmi_spool_keep_leased(&h->keep);

@@ -65,7 +65,9 @@ mmi_spool_state_open(mmi_spool *s, bool *known)
     const mmi_files *f = s->place.files;
     int rc = mmi_slots_open(&s->state, f, s->place.dir, state_name, true, data, &size);
     if (rc == MM_EPROTO) { /* made anew: what it says stands in the segment files, too */
-        rc = f->rename(f->self, s->place.dir, state_name, s->quarantine, state_name);
+        rc = s->quarantine < 0
+                 ? MM_ENOSPC
+                 : f->rename(f->self, s->place.dir, state_name, s->quarantine, state_name);
         rc = rc == MM_OK ? mmi_slots_open(&s->state, f, s->place.dir, state_name, true, data, &size)
                          : rc;
     }

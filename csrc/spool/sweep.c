@@ -169,6 +169,7 @@ sweep_files(mmi_spool_shared *h, uint64_t now_ns)
     h->sweep_wanted = false;
     h->swept_ns = now_ns;
     mmi_spool_keep_clock(&h->keep, wall_us, now_ns, s->bases[s->file_count / 2]);
+    mmi_spool_shared_rest(h); /* a cursor that is sent back meanwhile counts */
     uint32_t acked = sweep_drop(h, sweep_acked(h), MMI_SPOOL_SWEEP_FILES, &counts->acked_messages);
     uint32_t left = MMI_SPOOL_SWEEP_FILES - acked;
     uint64_t old = h->keep.max_age_us > 0 ? sweep_old(h) : 0;

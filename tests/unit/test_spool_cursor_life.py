@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg._binding.core import lib
+from meshmsg._spool import cursor as cursor_module
+from meshmsg._spool.cursor import names_of
 from tests.support.cursored import saved
 from tests.support.disks import full_disk
 from tests.support.forked import in_child, refused
@@ -185,3 +188,21 @@ def test_a_spool_tells_of_a_cursor_that_cannot_be_saved(tmp_path: Path) -> None:
     with small(tmp_path / "s") as again:
         assert again.info().last_seq == MESSAGES
         assert again.cursors()[0].floor == 0
+
+
+def test_one_look_at_the_folder_tells_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it may have many files; a second one only where names are more than there is room for."""
+    looks: list[int] = []
+
+    def look(pointer: Any, out: Any, size: int) -> int:
+        looks.append(size)
+        return int(lib.mm_spool_cursor_names(pointer, out, size))
+
+    with small(tmp_path / "s") as spool, spool.cursor("two"), spool.cursor("one"):
+        assert names_of(spool, look) == ["one", "two"]
+        assert len(looks) == 1
+        monkeypatch.setattr(cursor_module, "NAMES_FIRST", 7)
+        assert names_of(spool, look) == ["one", "two"]
+        assert looks[1:] == [7, 8]

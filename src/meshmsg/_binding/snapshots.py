@@ -69,7 +69,8 @@ class EventKind(IntEnum):
         REPLAY_LOST: `count` of the messages that a Sub with `replay=` asked for are not in the
             publisher's spool any more; `detail` says why. It goes on with the first that is there.
             A `count` of 0: its "seq:N" is behind the end of that spool, which may have been made
-            anew; `detail` has the number of the next message, and all from there on come.
+            anew; `detail` has the number of the next message, and all from there on come. Also 0: a
+            copy of a spool is published as well, or in its place, so what it has may be missing.
         NOT_RETAINED: `count` messages of a Pub with `retain="last"` were sent and are not retained,
             since the last event of this; `detail` says why, and the option that matters.
         SPOOL_REMOVED: The spool of a Push removed `count` messages that were not acknowledged and

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Start = Literal["earliest", "latest"] | int
+NAMES_FIRST = 4096
+"""Octets of names that there is room for at first: each look lists the folder."""
 _EARLIEST, _LATEST = 0, 2**64 - 1
 _STARTS = {"earliest": _EARLIEST, "latest": _LATEST}
 
@@ -43,7 +45,7 @@ def first_and_last(spool: Held) -> tuple[int, int]:
 
 def names_of(spool: Held, call: Callable[[Any, Any, int], int]) -> list[str]:
     """Return the names that the core tells of, in their order."""
-    size = 0
+    size = NAMES_FIRST
     while True:
         out = ffi.new("char[]", size)
         with spool._in_use() as pointer:

@@ -152,6 +152,8 @@ class Held(ABC):
             except BaseException:  # a signal's function; it can be closed again
                 self._pointer = pointer
                 raise
+            if pointer is None:
+                return None, {}, {}  # another thread closes it, and what it has
             self._close_readers()
             feeds, self._feeds = self._feeds, {}
             cursors, self._cursors = self._cursors, {}
@@ -169,6 +171,8 @@ class Held(ABC):
 
     def _close_watches(self, *which: Any) -> None:
         """Close some, that are open."""
+        if os.getpid() != self._pid:
+            return  # the lock may be somebody's who is not in this process
         with self._inside.lock:
             for watch in which:
                 if watch in self._watches:

@@ -349,7 +349,7 @@ def read(
 
 
 def _reader_at(spool: Held, seq: int) -> SpoolReader:
-    with spool._inside.lock:
+    with spool._in_use(), spool._inside.lock:  # in the child of a fork nobody may have left it
         idle = spool._idle_readers
         at = next((i for i, one in enumerate(idle) if one.seq == seq), None)
         if at is None and len(idle) == IDLE_MAX:
