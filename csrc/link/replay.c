@@ -13,6 +13,7 @@
 
 #include "link/inside.h"
 #include "queue/replays.h"
+#include "queue/route.h"
 
 struct mmi_replaying {
     mmi_numbering out, in;
@@ -139,7 +140,8 @@ mmi_replay_counted(mmi_link *link, const mmi_command *command)
         r->place = mmi_resume_find(link->socket->resume, count.producer, replay_endpoint(link));
         r->in.next = 0;
     }
-    r->in.epoch = count.epoch;
+    /* As a group and a PUSH name it, so that the pair of a message is that of no other spool. */
+    r->in.epoch = mmi_route_life(count.producer, (uint32_t)count.epoch);
 }
 
 /* So much was heard of the publisher. */

@@ -16,7 +16,7 @@ from meshmsg._binding.data import (
     encode_topics,
 )
 from meshmsg._binding.errors import UsageError
-from meshmsg._binding.message import NUMBERED, REPLAYED, TOPICAL, Message
+from meshmsg._binding.message import NUMBERED, TOPICAL, Message
 from meshmsg._delivery.dead_letters import (
     DeadLetters,
     check_attempts,
@@ -441,7 +441,7 @@ class SubForm(Inbox[Message]):
         )
         count = check_prefetch(prefetch)
         if before:
-            self._form = REPLAYED
+            self._form = NUMBERED
         elif member is not None:
             self._form = leased_form(self, "numbered") if ack == "manual" else NUMBERED
         flags |= lib.MM_OPT_GROUP if member is not None else 0
