@@ -193,6 +193,25 @@ mmi_spool_view_locate(mmi_spool_view *v, uint64_t seq, mmi_spool_where *out)
     pthread_mutex_unlock(&v->lock);
     return lives;
 }
+uint64_t
+mmi_spool_view_since(mmi_spool_view *v, uint64_t time_us)
+{
+    const mmi_spool_place place = { &v->files, v->dir };
+    uint64_t from = 1, made_us = 0;
+    pthread_mutex_lock(&v->lock);
+    for (uint32_t i = v->count; i-- > 0 && (made_us == 0 || made_us >= time_us);) {
+        mmi_spool_file f;
+        from = v->bases[i];
+        made_us = 0;
+        if (mmi_spool_file_open(&place, from, false, &f) == MM_OK) {
+            made_us = f.head.made_us;
+            mmi_spool_file_close(&place, &f);
+        }
+    }
+    pthread_mutex_unlock(&v->lock);
+    return from;
+}
+
 
 int
 mmi_spool_view_follow(mmi_spool_view *v, uint64_t seq, const mmi_spool_wait *wait)

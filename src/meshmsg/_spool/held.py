@@ -119,6 +119,8 @@ class Held(ABC):
     _opens: Any = lib.mm_spool_reader_open
     """What makes a reader of it."""
 
+    _young: Any = lib.mm_spool_since
+    """What finds the first message behind a time in it."""
     def __init__(self, path: str, gaps: bool) -> None:
         self.path = path
         """The folder."""
@@ -313,6 +315,12 @@ class Held(ABC):
 
 
 _all: weakref.WeakSet[Held] = weakref.WeakSet()
+
+def first_and_last(spool: Held) -> tuple[int, int]:
+    """Return the first number that is there, and the last that was given."""
+    info = spool._inspected()
+    return int(info.first_seq), int(info.last_seq)
+
 
 
 def _after_fork_in_child() -> None:

@@ -13,6 +13,7 @@ from meshmsg._spool.arguments import choice, flag, folder, whole
 from meshmsg._spool.cursor import SpoolCursorInfo, names_of
 from meshmsg._spool.held import Held
 from meshmsg._spool.reader import SpoolReader, read
+from meshmsg._spool.starts import find
 from meshmsg._spool.told import SpoolInfo, info_of
 
 
@@ -37,6 +38,7 @@ class SpoolView(Held):
     """
 
     _opens = lib.mm_spool_view_reader_open
+    _young = lib.mm_spool_view_since
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class SpoolView(Held):
         return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
 
     read = read
+    find = find
 
     def info(self) -> SpoolInfo:
         """Look what it is at this moment, as far as its files say.
