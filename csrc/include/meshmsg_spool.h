@@ -183,3 +183,6 @@ int mm_spool_view_reader_open(mm_spool_view *view, uint64_t seq, mm_spool_reader
 /* cdef:end */
 
 #endif
+/* As mm_spool_last_origin and mm_spool_since, of what can be seen; they read files.  Or an error of reading. */
+int mm_spool_view_last_origin(mm_spool_view *view, const uint8_t *producer, uint64_t *number);
+int mm_spool_view_since(mm_spool_view *view, uint64_t time_us, uint64_t *seq);
