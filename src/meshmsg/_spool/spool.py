@@ -32,6 +32,7 @@ from meshmsg._spool.arguments import (
     compact_ppm,
     cursor_names,
     flag,
+    no_spool,
     folder,
     origin_of,
     producer_of,
@@ -80,7 +81,7 @@ class Spool(Kept):
     came before it, so many callers share each sync.
 
     Args:
-        path: The folder. It is made, if the one above it is there.
+        path: The folder. It is made, if the one above it is there; see `create`.
         durability: What it takes until `append` returns, and until a message can be read.
             "disk" (the default): it survives the process, the system and the machine's power, on a
             device that keeps what it says it has. "os": the system has it, so it survives the
@@ -111,13 +112,16 @@ class Spool(Kept):
             behind the compaction that took what it deletes; 0: it goes with that.
         uuid: What it is called, 16 bytes, if it is made now; None: at random. With one, what is
             put again into a new folder, in the same order, has the same names as before: that is
+        create: Make one where there is none. False: only open what is there; else SpoolError says
+            what is there in its place, and nothing is changed.
             for who makes messages again, and nobody else.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
         SpoolError: The folder cannot be used: not there, not permitted, of a later version; every
-            user of this machine may write to it; or it is on another machine, without `remote`.
+            user of this machine may write to it; it is on another machine, without `remote`; or
+            there is no spool, and `create` is False.
         UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 
@@ -139,9 +143,11 @@ class Spool(Kept):
         compact: bool = False,
         compact_ratio: float = COMPACT_RATIO,
         tombstone_age: float = TOMBSTONE_AGE,
+        create: bool = True,
         uuid: bytes | None = None,
     ) -> None:
         gaps = choice("on_corruption", on_corruption, _CORRUPTION) == "gap"
+        makes = flag("create", create)
         super().__init__(folder(path), gaps)
         owner = ffi.new("char[]", f"process {os.getpid()} on {os.uname().nodename}".encode()[:127])
         opts = ffi.new("mm_spool_opts *")
@@ -165,15 +171,20 @@ class Spool(Kept):
         self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
         self._level = int(opts.level)
         self._durability: Durability = durability
-        self.recovery: SpoolRecovery = self._open(opts)
+        self.recovery: SpoolRecovery = self._open(opts, makes)
         """What was found when it was opened."""
         if uuid is not None and self.info().uuid != uuid.hex():
             is_called = self.info().uuid
             self.close()
             raise UsageError(f"{self.path} is there, and its uuid is {is_called}, not {uuid.hex()}")
 
-    def _open(self, opts: Any) -> SpoolRecovery:
-        made, why_not = _make_folder(self.path)
+    def _open(self, opts: Any, makes: bool) -> SpoolRecovery:
+        if not makes and (there := no_spool(self.path)):
+            raise SpoolError(
+                f"{self.path}: opening it, and not making it (create=False): {there}",
+                code=lib.MM_ENOENT,
+            )
+        made, why_not = _make_folder(self.path) if makes else (False, "")
         report, out = ffi.new("mm_spool_report *"), ffi.new("mm_spool **")
         rc = int(lib.mm_spool_open(os.fsencode(self.path), opts, report, out))
         if rc < 0 and made:

@@ -73,12 +73,14 @@ class Spool(Kept):
             above 0, to 1.
         tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
             behind the compaction that took what it deletes; 0: it goes with that.
+        create: Make one where there is none; False: only open what is there.
         uuid: What it is called, 16 bytes, if it is made now; None: at random.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
-        SpoolError: The folder cannot be used: not there, not permitted, of a later version.
+        SpoolError: The folder cannot be used: not there, not permitted, of a later version; or
+            there is no spool, and `create` is False.
         UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 
@@ -100,6 +102,7 @@ class Spool(Kept):
         compact: bool = False,
         compact_ratio: float = COMPACT_RATIO,
         tombstone_age: float = TOMBSTONE_AGE,
+        create: bool = True,
         uuid: bytes | None = None,
     ) -> None:
         self._spool = threads.Spool(
@@ -118,6 +121,7 @@ class Spool(Kept):
             compact=compact,
             compact_ratio=compact_ratio,
             tombstone_age=tombstone_age,
+            create=create,
             uuid=uuid,
         )
         self.path: str = self._spool.path
