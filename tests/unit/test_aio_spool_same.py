@@ -26,10 +26,11 @@ from tests.unit import (
     test_spool_kept,
     test_spool_life,
     test_spool_limits,
+    test_spool_options,
     test_spool_origins,
-)
     test_spool_starts,
     test_spool_there,
+)
 
 MODULES = (
     *(test_spool, test_spool_arguments, test_spool_arrow, test_spool_batch, test_spool_life),

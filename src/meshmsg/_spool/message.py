@@ -47,7 +47,7 @@ class SpoolMessage(bytes):
 
     @property
     def topic(self) -> str:
-        """What a Pub sent it under: the first of several frames; "" when it is a single one."""
+        """What it was put under: the first of several frames; "" when it is a single one."""
         return self._front[0].decode("utf-8", "surrogateescape") if self._front else ""
 
     @property
