@@ -248,15 +248,11 @@ run_end(mm_feed *f, mmi_feed_form *run)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* What receivers know that life of the spool by: they may have messages of several spools, each of
- * which counts its lives from 1 on. */
+/* What receivers know that life of the spool by. */
 static uint64_t
 run_life(const mm_feed *f, uint32_t epoch)
 {
-    uint8_t name[MMI_SPOOL_UUID + sizeof epoch];
-    memcpy(name, f->shared->spool.uuid, MMI_SPOOL_UUID);
-    mmi_be32_put(name + MMI_SPOOL_UUID, epoch);
-    return mmi_route_hash(name, sizeof name);
+    return mmi_route_life(f->shared->spool.uuid, epoch);
 }
 
 /* So many joined the run, and are in flight from now on; and these wait. */

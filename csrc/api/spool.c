@@ -120,9 +120,9 @@ mm_spool_did_add(const mm_spool_did *one, mm_spool_did *all)
 }
 
 int
-mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
-                     uint32_t meta_size, const mm_spool_origin *origin, uint32_t flags,
-                     int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did)
+mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const mm_spool_plan *plan,
+                     const mm_spool_origin *origin, uint32_t flags, int64_t timeout_ms,
+                     int64_t slice_ms, mm_spool_did *did)
 {
     mmi_spool_record records[MMI_SPOOL_RUN];
     uint64_t sizes[MMI_SPOOL_RUN];
@@ -130,14 +130,13 @@ mm_spool_append_once(mm_spool *s, const mm_body *bodies, size_t count, const uin
     int rc = MM_OK;
     wait.in_a_row = (flags & MM_SPOOL_IN_A_ROW) != 0;
     *did = (mm_spool_did){ .done = 0 };
-    if (!mmi_api_meta_valid(meta, meta_size) || !mmi_spool_origin_valid(origin, count)) {
+    if (!mmi_spool_plan_valid(bodies, count, plan, origin)) {
         return MM_EINVAL;
     }
     while (rc == MM_OK && did->done < count) {
         size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
         mmi_spool_did one;
-        mmi_spool_records(bodies + did->done, some, meta, meta_size, origin, did->done, sizes,
-                          records);
+        mmi_spool_records(bodies + did->done, some, plan, origin, did->done, sizes, records);
         bool waits = (flags & MM_SPOOL_WAITS) != 0 && some == left;
         rc = mmi_spool_shared_put(&s->shared, records, some, waits, &wait, &one);
         mmi_spool_did_add(&one, did);
@@ -153,8 +152,8 @@ mm_spool_append(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t 
                 uint32_t meta_size, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
                 mm_spool_did *did)
 {
-    return mm_spool_append_once(s, bodies, count, meta, meta_size, NULL, flags, timeout_ms,
-                                slice_ms, did);
+    const mm_spool_plan plan = { .meta = meta, .meta_size = meta_size };
+    return mm_spool_append_once(s, bodies, count, &plan, NULL, flags, timeout_ms, slice_ms, did);
 }
 
 int

@@ -58,15 +58,17 @@ mmi_spool_wait_of(int64_t timeout_ms, int64_t slice_ms)
 /* Bodies as records, with the same beside each; their sizes stand in sizes.  origin: of the one that is `at` in
  * front of them, or NULL. */
 static inline void
-mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
-                  const mm_spool_origin *origin, uint64_t at, uint64_t *sizes, mmi_spool_record *records)
+mmi_spool_records(const mm_body *bodies, size_t count, const mm_spool_plan *plan, const mm_spool_origin *origin,
+                  uint64_t at, uint64_t *sizes, mmi_spool_record *records)
 {
     for (size_t i = 0; i < count; i++) {
         sizes[i] = bodies[i].size;
-        records[i] = (mmi_spool_record){ .meta = meta,
-                                         .meta_size = meta_size,
-                                         .frames = 1,
-                                         .sizes = &sizes[i],
+        records[i] = (mmi_spool_record){ .meta = plan->meta,
+                                         .meta_size = plan->meta_size,
+                                         .due_us = plan->due_us,
+                                         .priority = (uint8_t)plan->priority,
+                                         .frames = plan->topic_size > 0 ? 2 : 1,
+                                         .sizes = plan->topic_size > 0 ? &plan->topic_size : &sizes[i],
                                          .data = bodies[i].data,
                                          .size = bodies[i].size };
     }
@@ -76,11 +78,16 @@ mmi_spool_records(const mm_body *bodies, size_t count, const uint8_t *meta, uint
     }
 }
 
-/* Do the numbers of so many messages go up? */
+/* Can so many be put so?  Their numbers go up, and each has its topic in front. */
 static inline bool
-mmi_spool_origin_valid(const mm_spool_origin *origin, size_t count)
+mmi_spool_plan_valid(const mm_body *bodies, size_t count, const mm_spool_plan *plan, const mm_spool_origin *origin)
 {
-    return origin == NULL || origin->number <= UINT64_MAX - count;
+    bool valid = mmi_api_meta_valid(plan->meta, plan->meta_size) && plan->priority < MM_PRIORITIES_MAX &&
+                 (origin == NULL || origin->number <= UINT64_MAX - count);
+    for (size_t i = 0; plan->topic_size > 0 && valid && i < count; i++) {
+        valid = bodies[i].size >= plan->topic_size;
+    }
+    return valid;
 }
 
 /* A message of frames as a record.  MM_EINVAL, MM_EMSGSIZE: it is none. */

@@ -226,9 +226,3 @@ mm_spool_release(mm_spool *s, const char *name)
 {
     return mmi_spool_shared_release(&s->shared, name);
 }
-
-int
-mm_spool_since(mm_spool *s, uint64_t time_us, uint64_t *seq)
-{
-    return mmi_spool_shared_young(&s->shared, time_us, seq);
-}

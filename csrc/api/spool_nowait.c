@@ -12,21 +12,21 @@ struct mm_spool_watch {
 };
 
 int
-mm_spool_append_once_nowait(mm_spool *s, const mm_body *bodies, size_t count, const uint8_t *meta,
-                            uint32_t meta_size, const mm_spool_origin *origin, mm_spool_did *did)
+mm_spool_append_once_nowait(mm_spool *s, const mm_body *bodies, size_t count,
+                            const mm_spool_plan *plan, const mm_spool_origin *origin,
+                            mm_spool_did *did)
 {
     mmi_spool_record records[MMI_SPOOL_RUN];
     uint64_t sizes[MMI_SPOOL_RUN];
     int rc = MM_OK;
     *did = (mm_spool_did){ .done = 0 };
-    if (!mmi_api_meta_valid(meta, meta_size) || !mmi_spool_origin_valid(origin, count)) {
+    if (!mmi_spool_plan_valid(bodies, count, plan, origin)) {
         return MM_EINVAL;
     }
     while (rc == MM_OK && did->done < count) {
         size_t left = count - did->done, some = left < MMI_SPOOL_RUN ? left : (size_t)MMI_SPOOL_RUN;
         mmi_spool_did one;
-        mmi_spool_records(bodies + did->done, some, meta, meta_size, origin, did->done, sizes,
-                          records);
+        mmi_spool_records(bodies + did->done, some, plan, origin, did->done, sizes, records);
         rc = mmi_spool_nowait_put(&s->shared, records, some, &one);
         mmi_spool_did_add(&one, did);
     }

@@ -13,7 +13,7 @@ enum { SPOOL_PRODUCER = 16 /* octets */ };
 /* What goes with each, and how long the call waits. */
 typedef struct spool_call {
     mm_spool *spool;
-    mm_body meta;
+    mm_spool_plan plan;
     const uint8_t *producer; /* NULL: they have no origin */
     uint64_t number;        /* of the first of the list, its producer's */
     uint32_t flags;         /* of mm_spool_append */
@@ -36,12 +36,9 @@ spool_put_some(const spool_call *c, Py_ssize_t at, const mm_body *bodies, size_t
 {
     const mm_spool_origin first = { c->producer, c->number + (uint64_t)at };
     const mm_spool_origin *origin = c->producer != NULL ? &first : NULL;
-    const uint8_t *meta = c->meta.data;
-    uint32_t meta_size = (uint32_t)c->meta.size;
-    return c->now
-               ? mm_spool_append_once_nowait(c->spool, bodies, count, meta, meta_size, origin, did)
-               : mm_spool_append_once(c->spool, bodies, count, meta, meta_size, origin, flags,
-                                      left_ms, c->slice_ms, did);
+    return c->now ? mm_spool_append_once_nowait(c->spool, bodies, count, &c->plan, origin, did)
+                  : mm_spool_append_once(c->spool, bodies, count, &c->plan, origin, flags, left_ms,
+                                         c->slice_ms, did);
 }
 
 /* The list from *at on.  A code of the core; *error: an error is set. */
@@ -105,7 +102,29 @@ spool_origin(spool_call *c, PyObject *const *args, Py_ssize_t count)
     return PyErr_Occurred() == NULL;
 }
 
-/* spool_append(spool's address, messages: list[bytes], at, meta: bytes, flags, timeout_ms,
+/* What is the same for each: bytes that go with it; or a tuple of those, due_us, priority and
+ * topic_size, as mm_spool_plan has them. */
+static bool
+spool_plan(mm_spool_plan *plan, PyObject *given)
+{
+    PyObject *meta = given;
+    if (PyTuple_Check(given) && PyTuple_Size(given) == 4) {
+        meta = PyTuple_GetItem(given, 0);
+        plan->due_us = PyLong_AsUnsignedLongLong(PyTuple_GetItem(given, 1));
+        plan->priority = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GetItem(given, 2));
+        plan->topic_size = PyLong_AsUnsignedLongLong(PyTuple_GetItem(given, 3));
+    }
+    if (!PyBytes_Check(meta)) {
+        (void)mmi_py_arguments("bytes, or (bytes, due_us, priority, topic_size)");
+        return false;
+    }
+    const mm_body octets = mmi_py_body(meta);
+    plan->meta = octets.data;
+    plan->meta_size = (uint32_t)octets.size;
+    return PyErr_Occurred() == NULL;
+}
+
+/* spool_append(spool's address, messages: list[bytes], at, plan, flags, timeout_ms,
  * slice_ms) -> (code, how many of the list were taken, the numbers of the first and the last that
  * was put; 0: of none).  With a producer: bytes and the number of the list's first message behind
  * them: also how many were repeated, the number of the last of those, and the number that is kept
@@ -114,16 +133,15 @@ PyObject *
 mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if ((count != 7 && count != 9) || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
-        return mmi_py_arguments("(address, list, at, bytes, flags, timeout_ms, slice_ms)");
+    if ((count != 7 && count != 9) || !PyList_Check(args[1])) {
+        return mmi_py_arguments("(address, list, at, plan, flags, timeout_ms, slice_ms)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]);
     spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]),
-                     .meta = mmi_py_body(args[3]),
                      .flags = (uint32_t)PyLong_AsUnsignedLong(args[4]),
                      .timeout_ms = PyLong_AsLongLong(args[5]),
                      .slice_ms = PyLong_AsLongLong(args[6]) };
-    if (!spool_origin(&c, args + 7, count - 7)) {
+    if (!spool_plan(&c.plan, args[3]) || !spool_origin(&c, args + 7, count - 7)) {
         return NULL;
     }
     if (PyErr_Occurred() != NULL || at < 0) {
@@ -132,20 +150,18 @@ mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return spool_run(&c, args[1], at);
 }
 
-/* spool_put(spool's address, messages: list[bytes], at, meta: bytes) -> as spool_append,
+/* spool_put(spool's address, messages: list[bytes], at, plan) -> as spool_append,
  * of those that had room at this moment */
 PyObject *
 mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if ((count != 4 && count != 6) || !PyList_Check(args[1]) || !PyBytes_Check(args[3])) {
-        return mmi_py_arguments("(address, list, at, bytes)");
+    if ((count != 4 && count != 6) || !PyList_Check(args[1])) {
+        return mmi_py_arguments("(address, list, at, plan)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]);
-    spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]),
-                     .meta = mmi_py_body(args[3]),
-                     .now = true };
-    if (!spool_origin(&c, args + 4, count - 4)) {
+    spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]), .now = true };
+    if (!spool_plan(&c.plan, args[3]) || !spool_origin(&c, args + 4, count - 4)) {
         return NULL;
     }
     if (PyErr_Occurred() != NULL || at < 0) {

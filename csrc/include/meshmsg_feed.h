@@ -74,8 +74,7 @@ int mm_group_seek(mm_replay *replay, const char *name, uint64_t seq);
 /* It is no more.  MM_ESTATE: somebody is in it, or has its cursor open; MM_ENOENT: there is none; MM_EIO. */
 int mm_group_forget(mm_replay *replay, const char *name);
 
-/* A message of these frames, end to end, that is not to be sent before due_us (since 1970; 0: at once). */
-typedef struct mm_spool_plan { const uint8_t *meta; uint64_t due_us; uint32_t meta_size, priority; } mm_spool_plan;
+/* A message of these frames, end to end (the plan's topic_size is 0). */
 int mm_spool_append_frames(mm_spool *spool, const uint8_t *bodies, const uint64_t *sizes, uint32_t frames,
                            const mm_spool_plan *plan, int waits, int64_t timeout_ms, int64_t slice_ms,
                            mm_spool_did *did);

@@ -80,17 +80,25 @@ enum { MM_SPOOL_WAITS = 1, MM_SPOOL_IN_A_ROW = 2 };
 /* Messages of one frame, that the same goes with (meta, as csrc/base/meta.h; of 0 octets: nothing). */
 int mm_spool_append(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
                     uint32_t flags, int64_t timeout_ms, int64_t slice_ms, mm_spool_did *did);
-/* The same of messages that may have an origin (NULL: they have none): who puts them, 16 octets, and the number that it
- * gives the first of them; those of the others go up by one.  A number that is not above the last of its producer is
- * not put again.  MM_EINVAL: also, the numbers leave 64 bits. */
+/* What is the same for each message of a call: what goes with it, when it is not to be sent before (since 1970; 0: at
+ * once), how urgent it is, and how many octets in front of each body are a frame of their own, its topic (0: none). */
+typedef struct mm_spool_plan {
+    const uint8_t *meta;
+    uint64_t due_us;
+    uint32_t meta_size, priority;
+    uint64_t topic_size;
+} mm_spool_plan;
+/* Messages with a plan, which may have an origin (NULL: they have none): who puts them, 16 octets, and the number that
+ * it gives the first of them; those of the others go up by one.  A number that is not above the last of its producer is
+ * not put again.  MM_EINVAL: also, the numbers leave 64 bits, or there is no such priority. */
 typedef struct mm_spool_origin { const uint8_t *producer; uint64_t number; } mm_spool_origin;
 enum { MM_SPOOL_PRODUCERS_MAX = 10000 };          /* that are known; the one that put longest ago goes */
-int mm_spool_append_once(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta, uint32_t meta_size,
+int mm_spool_append_once(mm_spool *spool, const mm_body *bodies, size_t count, const mm_spool_plan *plan,
                          const mm_spool_origin *origin, uint32_t flags, int64_t timeout_ms, int64_t slice_ms,
                          mm_spool_did *did);
 /* What of that has room at this moment: it waits for no disk.  MM_EAGAIN: the rest is for mm_spool_append_once. */
-int mm_spool_append_once_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const uint8_t *meta,
-                                uint32_t meta_size, const mm_spool_origin *origin, mm_spool_did *did);
+int mm_spool_append_once_nowait(mm_spool *spool, const mm_body *bodies, size_t count, const mm_spool_plan *plan,
+                                const mm_spool_origin *origin, mm_spool_did *did);
 /* 1: *number is the last one that it put; 0: it is not known. */
 int mm_spool_last_origin(mm_spool *spool, const uint8_t *producer, uint64_t *number);
 void mm_spool_write_soon(mm_spool *spool);        /* what was put so is to be written, by the spool's own thread */
@@ -180,6 +188,9 @@ int mm_spool_view_open(const char *path, int remote, mm_spool_view **view);
 void mm_spool_view_close(mm_spool_view *view);
 int mm_spool_view_inspect(mm_spool_view *view, mm_spool_info *out);   /* as of now: identity, files, numbers */
 int mm_spool_view_reader_open(mm_spool_view *view, uint64_t seq, mm_spool_reader **reader);   /* MM_ENOMEM */
+/* As mm_spool_last_origin and mm_spool_since, of what can be seen; they read files.  Or an error of reading. */
+int mm_spool_view_last_origin(mm_spool_view *view, const uint8_t *producer, uint64_t *number);
+int mm_spool_view_since(mm_spool_view *view, uint64_t time_us, uint64_t *seq);
 
 /* cdef:end */
 

@@ -13,11 +13,13 @@
 
 #include "link/inside.h"
 #include "queue/replays.h"
+#include "queue/route.h"
 
 struct mmi_replaying {
     mmi_numbering out, in;
     mmi_resume_place *place; /* of the publisher, in what its socket resumes; or NULL */
     uint8_t producer[MMI_PRODUCER_SIZE];   /* whose numbers come, once in.epoch is not 0 */
+    uint64_t epoch;          /* of its spool */
     bool told_copy;          /* that it has the spool of another, or an earlier life of its own */
 };
 
@@ -165,7 +167,9 @@ mmi_replay_counted(mmi_link *link, const mmi_command *command)
         memcpy(r->producer, count.producer, sizeof r->producer);
     }
     replay_copied(link, count.epoch, count.producer);
-    r->in.epoch = count.epoch;
+    r->epoch = count.epoch;
+    /* As a group and a PUSH name it, so that the pair of a message is that of no other spool. */
+    r->in.epoch = mmi_route_life(count.producer, (uint32_t)count.epoch);
 }
 
 /* So much was heard of the publisher. */
@@ -175,7 +179,7 @@ replay_heard(mmi_link *link)
     mmi_resume_place *place = link->replaying->place;
     if (place != NULL && link->replaying->in.next > place->of.next) {
         place->of.next = link->replaying->in.next;
-        place->epoch = link->replaying->in.epoch;
+        place->epoch = link->replaying->epoch;
     }
 }
 

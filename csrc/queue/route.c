@@ -9,7 +9,7 @@
 
 #include "base/octets.h"
 
-enum { ROUTE_HASH_STEP = sizeof(uint64_t) };   /* octets */
+enum { ROUTE_HASH_STEP = sizeof(uint64_t), ROUTE_UUID = 16 /* octets */ };
 
 /* Each bit of the result hangs on each bit of x (Steele, Lea and Flood, splitmix64, 2014). */
 static uint64_t
@@ -31,6 +31,15 @@ mmi_route_hash(const uint8_t *data, size_t size)
     uint8_t rest[ROUTE_HASH_STEP] = { 0 };
     memcpy(rest, data, size);
     return route_mix(hash ^ mmi_be64_get(rest));
+}
+
+uint64_t
+mmi_route_life(const uint8_t uuid[16], uint32_t epoch)
+{
+    uint8_t name[ROUTE_UUID + sizeof epoch];
+    memcpy(name, uuid, ROUTE_UUID);
+    mmi_be32_put(name + ROUTE_UUID, epoch);
+    return mmi_route_hash(name, sizeof name);
 }
 
 uint64_t

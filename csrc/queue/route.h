@@ -67,6 +67,9 @@ void mmi_lane_fini(mmi_lane *lane); /* nothing waits in it */
 /* A number of a key or an identity, and how high a lane of that name stands for a key.  The same on
  * every machine and in every version: senders that never met choose the same peer. */
 uint64_t mmi_route_hash(const uint8_t *data, size_t size);
+/* What receivers know a life of a spool by, of its uuid and its epoch: they may have messages of several spools, each
+ * of which counts its lives from 1 on. */
+uint64_t mmi_route_life(const uint8_t uuid[16], uint32_t epoch);
 uint64_t mmi_route_weight(uint64_t key, uint64_t name);
 
 #endif

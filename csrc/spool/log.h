@@ -162,8 +162,12 @@ int mmi_spool_wrote(mmi_spool *s, mmi_spool_job *job);
 int mmi_spool_state_open(mmi_spool *s, bool *known);
 int mmi_spool_note(mmi_spool *s, uint64_t durable_seq);
 /* Likewise, of the state of a spool that somebody may have open, without a change.  false: it says nothing. */
-bool mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID], uint32_t *epoch,
-                          uint64_t *durable_seq, uint64_t *clean_seq);
+typedef struct mmi_spool_stated {
+    uint8_t uuid[MMI_SPOOL_UUID];
+    uint32_t epoch;
+    uint64_t durable_seq, clean_seq, origin_seq;   /* as of mmi_spool */
+} mmi_spool_stated;
+bool mmi_spool_state_look(const mmi_spool_place *place, mmi_spool_stated *out);
 
 /* Is the file of the producers behind, as it could not be written when the last file was begun?  Then nothing goes, and
  * nothing is compacted, that it does not tell of. */
@@ -177,7 +181,8 @@ mmi_spool_unlisted(const mmi_spool *s)
  * there. */
 int mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved);
 int mmi_spool_producers_list(mmi_spool *s);   /* that, of all there is, which is durable; MM_ENOMEM */
-int mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq) MMI_WARN_UNUSED;
+int mmi_spool_producers_load(const mmi_spool_place *place, const uint8_t uuid[MMI_SPOOL_UUID], mmi_producers *to,
+                             uint64_t *seq) MMI_WARN_UNUSED;
 bool mmi_spool_producers_drop(const mmi_spool *s);
 /* spool/producers_open.c: which producers there are, once the last file was mended.  known: there was a state. */
 int mmi_spool_producers_open(mmi_spool *s, bool known) MMI_WARN_UNUSED;

@@ -96,13 +96,14 @@ producers_octets(const mmi_spool_place *p, uint8_t **image, size_t *size)
 }
 
 int
-mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq)
+mmi_spool_producers_load(const mmi_spool_place *place, const uint8_t uuid[MMI_SPOOL_UUID],
+                         mmi_producers *to, uint64_t *seq)
 {
     uint8_t *image;
     size_t size;
-    int rc = producers_octets(&s->place, &image, &size);
+    int rc = producers_octets(place, &image, &size);
     if (rc == MM_EIO) { /* a disk that fails now and then is no harm */
-        int again = producers_octets(&s->place, &image, &size);
+        int again = producers_octets(place, &image, &size);
         if (again == MM_OK) {
             mmi_free(image);
         }
@@ -111,7 +112,7 @@ mmi_spool_producers_load(const mmi_spool *s, mmi_producers *to, uint64_t *seq)
     if (rc != MM_OK) {
         return rc;
     }
-    rc = mmi_producers_read(to, image, size, s->uuid, seq);
+    rc = mmi_producers_read(to, image, size, uuid, seq);
     mmi_free(image);
     return rc;
 }

@@ -69,7 +69,7 @@ known_scan(mmi_spool *s, uint64_t from)
 static int
 known_load(mmi_spool *s, uint64_t *seq)
 {
-    int rc = mmi_spool_producers_load(s, &s->producers, seq);
+    int rc = mmi_spool_producers_load(&s->place, s->uuid, &s->producers, seq);
     if (rc == MM_OK && *seq <= s->last_seq) {
         return MM_OK;
     }

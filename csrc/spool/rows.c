@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "base/meta.h"
+#include "base/octets.h"
 
 enum {
     ROWS_FIRST = 256,        /* rows that there is room for at first */
     ROWS_TEXT_FIRST = 4096,  /* octets of a column, likewise */
     ROWS_ITEM_HEAD = 3       /* octets in front of an item (base/meta.h) */
 };
-static const uint64_t ROWS_TEXT_MAX = INT32_MAX;
+static const uint64_t ROWS_TEXT_MAX = INT32_MAX, ROWS_NS_PER_US = 1000;
 
 mmi_spool_rows *
 mmi_spool_rows_new(void)
@@ -37,8 +38,10 @@ mmi_spool_rows_unref(mmi_spool_rows *rows)
         mmi_free(texts[i]->data);
         mmi_free(texts[i]->offset);
     }
-    void *const columns[] = { rows->seq,       rows->time_us,     rows->epoch,
-                              rows->key_valid, rows->topic_valid, rows->headers };
+    void *const columns[] = { rows->seq,          rows->time_us,     rows->epoch,
+                              rows->key_valid,    rows->topic_valid, rows->headers,
+                              rows->made.us,      rows->made.valid,  rows->expires.us,
+                              rows->expires.valid };
     for (size_t i = 0; i < MMI_COUNT_OF(columns); i++) {
         mmi_free(columns[i]);
     }
@@ -93,6 +96,12 @@ rows_text_put(mmi_spool_texts *t, const uint8_t *data, uint64_t size)
     t->offset[++t->count] = (int32_t)t->size;
 }
 
+static bool
+rows_times_grow(mmi_spool_times *t, uint32_t cap)
+{
+    return rows_grow(&t->us, cap, sizeof *t->us) && rows_grow(&t->valid, cap / 8, 1);
+}
+
 /* Room for one row more, of that size; nothing is changed but room. */
 static bool
 rows_room(mmi_spool_rows *rows, const mmi_spool_record *r)
@@ -104,7 +113,8 @@ rows_room(mmi_spool_rows *rows, const mmi_spool_record *r)
                    rows_grow(&rows->epoch, cap, sizeof *rows->epoch) &&
                    rows_grow(&rows->headers, cap, sizeof *rows->headers) &&
                    rows_grow(&rows->key_valid, cap / 8, 1) &&
-                   rows_grow(&rows->topic_valid, cap / 8, 1) &&
+                   rows_grow(&rows->topic_valid, cap / 8, 1) && rows_times_grow(&rows->made, cap) &&
+                   rows_times_grow(&rows->expires, cap) &&
                    rows_grow(&rows->topic.offset, cap, sizeof *rows->topic.offset) &&
                    rows_grow(&rows->sizes.offset, cap, sizeof *rows->sizes.offset);
         if (!all) {
@@ -154,11 +164,22 @@ rows_frames(mmi_spool_rows *rows, const mmi_spool_record *r)
     rows_text_put(&rows->sizes, r->sizes_at, several ? mmi_spool_record_sizes_size(r) : 0);
 }
 
-/* Its key and headers, of a meta that was checked. */
+/* Of nanoseconds, as they stand there; NULL: there is none.  The nearest: a time that was said as a
+ * binary fraction is a little off. */
+static void
+rows_time(mmi_spool_times *t, uint32_t row, const uint8_t *at)
+{
+    const uint64_t ns = at != NULL ? mmi_be64_get(at) : 0;
+    rows_valid(t->valid, row, at != NULL);
+    t->us[row] = (int64_t)(ns / ROWS_NS_PER_US + (ns % ROWS_NS_PER_US >= ROWS_NS_PER_US / 2));
+    t->without += at == NULL;
+}
+
+/* Its key, times and headers, of a meta that was checked. */
 static bool
 rows_meta(mmi_spool_rows *rows, const mmi_spool_record *r)
 {
-    const uint8_t *key = NULL;
+    const uint8_t *key = NULL, *made = NULL, *expires = NULL;
     uint32_t key_size = 0;
     for (uint32_t at = 0; at + ROWS_ITEM_HEAD <= r->meta_size;) {
         const uint8_t *item = r->meta + at + ROWS_ITEM_HEAD;
@@ -166,6 +187,10 @@ rows_meta(mmi_spool_rows *rows, const mmi_spool_record *r)
         if (id == MMI_META_KEY) {
             key = item;
             key_size = size;
+        } else if (id == MMI_META_TIMESTAMP) {
+            made = item;
+        } else if (id == MMI_META_EXPIRES) {
+            expires = item;
         } else if ((id == MMI_META_TEXT || id == MMI_META_OCTETS) &&
                    !rows_header(rows, item, size)) {
             return false;
@@ -175,6 +200,8 @@ rows_meta(mmi_spool_rows *rows, const mmi_spool_record *r)
     rows_valid(rows->key_valid, rows->count, key != NULL);
     rows->keyless += key == NULL;
     rows_text_put(&rows->key, key, key_size);
+    rows_time(&rows->made, rows->count, made);
+    rows_time(&rows->expires, rows->count, expires);
     return true;
 }
 

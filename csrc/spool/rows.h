@@ -4,6 +4,7 @@
  *   seq, time, epoch: int64, microseconds since 1970 in UTC, int64
  *   topic: binary, the first of several frames, null for one; key: binary, null for none
  *   headers: a list of (key: string, value: binary); data: binary, the other frames, end to end
+ *   timestamp, expires: microseconds since 1970 in UTC, of what goes with it; null: that was not said
  *
  * All of them may be null, as the interface says it, and none is unsigned: so a table is taken by Spark as it is.
  * Not here: which messages (spool/reader.h).
@@ -21,7 +22,7 @@
 #define MMI_SPOOL_ROWS_BYTES_MAX (UINT64_C(1) << 30)   /* octets of data and what goes with it; and a message */
 enum {
     MMI_SPOOL_ROWS_MAX = 16 * 1024 * 1024,             /* messages */
-    MMI_SPOOL_ROWS_FIELDS = 11,                        /* of the schema, with those of headers and the table itself */
+    MMI_SPOOL_ROWS_FIELDS = 13,                        /* of the schema, with those of headers and the table itself */
     MMI_SPOOL_ROWS_BUFFERS = 3
 };
 
@@ -33,12 +34,20 @@ typedef struct mmi_spool_texts {
     uint32_t count, offset_cap;
 } mmi_spool_texts;
 
+/* A column of times that some rows have. */
+typedef struct mmi_spool_times {
+    int64_t *us;                 /* since 1970 */
+    uint8_t *valid;              /* a bit for each row */
+    uint32_t without;            /* rows */
+} mmi_spool_times;
+
 typedef struct mmi_spool_rows {
     atomic_uint refs;
     uint32_t count, cap, keyless, topicless;
     uint64_t bytes;              /* of frames, their sizes, and what goes with them */
     int64_t *seq, *time_us, *epoch;
     uint8_t *key_valid, *topic_valid;   /* a bit for each row */
+    mmi_spool_times made, expires;
     mmi_spool_texts data, topic, key, meta, names, values;
     mmi_spool_texts sizes;       /* of the frames of each but the last, as the record has them */
     int32_t *headers;            /* where those of each row begin, among names and values; one more than rows */

@@ -8,7 +8,7 @@
 
 #include "spool/rows.h"
 
-enum { ARROW_CHILDREN = 7, ARROW_NULLABLE = 2 };
+enum { ARROW_CHILDREN = 9, ARROW_NULLABLE = 2 };
 
 /* The fields, each in front of those that it consists of. */
 enum {
@@ -22,18 +22,27 @@ enum {
     F_HEADER,
     F_NAME,
     F_VALUE,
-    F_DATA
+    F_DATA,
+    F_MADE,
+    F_EXPIRES
 };
 static const struct {
     const char *name, *format;
     uint8_t buffers, children;
 } arrow_fields[] = {
-    [F_TABLE] = { "", "+s", 1, 7 },          [F_SEQ] = { "seq", "l", 2, 0 },
-    [F_TIME] = { "time", "tsu:UTC", 2, 0 },  [F_EPOCH] = { "epoch", "l", 2, 0 },
-    [F_TOPIC] = { "topic", "z", 3, 0 },      [F_KEY] = { "key", "z", 3, 0 },
-    [F_HEADERS] = { "headers", "+l", 2, 1 }, [F_HEADER] = { "element", "+s", 1, 2 },
-    [F_NAME] = { "key", "u", 3, 0 },         [F_VALUE] = { "value", "z", 3, 0 },
+    [F_TABLE] = { "", "+s", 1, 9 },
+    [F_SEQ] = { "seq", "l", 2, 0 },
+    [F_TIME] = { "time", "tsu:UTC", 2, 0 },
+    [F_EPOCH] = { "epoch", "l", 2, 0 },
+    [F_TOPIC] = { "topic", "z", 3, 0 },
+    [F_KEY] = { "key", "z", 3, 0 },
+    [F_HEADERS] = { "headers", "+l", 2, 1 },
+    [F_HEADER] = { "element", "+s", 1, 2 },
+    [F_NAME] = { "key", "u", 3, 0 },
+    [F_VALUE] = { "value", "z", 3, 0 },
     [F_DATA] = { "data", "z", 3, 0 },
+    [F_MADE] = { "timestamp", "tsu:UTC", 2, 0 },
+    [F_EXPIRES] = { "expires", "tsu:UTC", 2, 0 },
 };
 _Static_assert(MMI_COUNT_OF(arrow_fields) == MMI_SPOOL_ROWS_FIELDS, "fields");
 
@@ -112,6 +121,17 @@ arrow_release_part(mmi_arrow_array *array)
     array->release = NULL;
 }
 
+/* How many rows of a field are null. */
+static int64_t
+arrow_nulls(const mmi_spool_rows *rows, size_t field)
+{
+    return field == F_KEY       ? rows->keyless
+           : field == F_TOPIC   ? rows->topicless
+           : field == F_MADE    ? rows->made.without
+           : field == F_EXPIRES ? rows->expires.without
+                                : 0;
+}
+
 /* As arrow_type_of. */
 static int
 arrow_part_of(mmi_spool_rows *rows, size_t *f, mmi_arrow_array *out)
@@ -121,9 +141,7 @@ arrow_part_of(mmi_spool_rows *rows, size_t *f, mmi_arrow_array *out)
     arrow_part *part = mmi_alloc(sizeof *part);
     int rc = part != NULL ? MM_OK : MM_ENOMEM;
     *out = (mmi_arrow_array){ .length = header ? rows->names.count : rows->count,
-                              .null_count = own == F_KEY     ? rows->keyless
-                                            : own == F_TOPIC ? rows->topicless
-                                                             : 0,
+                              .null_count = arrow_nulls(rows, own),
                               .n_buffers = arrow_fields[own].buffers,
                               .buffers = rows->buffers[own],
                               .children = part != NULL ? part->children : NULL,
@@ -162,6 +180,10 @@ arrow_buffers(mmi_spool_rows *rows)
     rows->buffers[F_EPOCH][1] = rows->epoch;
     rows->buffers[F_KEY][0] = rows->keyless > 0 ? rows->key_valid : NULL;
     rows->buffers[F_TOPIC][0] = rows->topicless > 0 ? rows->topic_valid : NULL;
+    rows->buffers[F_MADE][0] = rows->made.without > 0 ? rows->made.valid : NULL;
+    rows->buffers[F_MADE][1] = rows->made.us;
+    rows->buffers[F_EXPIRES][0] = rows->expires.without > 0 ? rows->expires.valid : NULL;
+    rows->buffers[F_EXPIRES][1] = rows->expires.us;
     rows->buffers[F_HEADERS][1] = rows->headers != NULL ? rows->headers : none;
 }
 

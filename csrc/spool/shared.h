@@ -174,9 +174,6 @@ int mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_wh
 /* spool/since.c: no message of an earlier number was written at or after that time: the first of a file, whose numbers
  * perhaps all are.  It reads the heads of files from the last one back. */
 uint64_t mmi_spool_shared_since(mmi_spool_shared *h, uint64_t time_us);
-/* The same by batches: the first number that was written then or later, or perhaps was, as it is harmed; what comes
- * next, if none was.  MM_ENOMEM, MM_EIO, ... */
-int mmi_spool_shared_young(mmi_spool_shared *h, uint64_t time_us, uint64_t *seq) MMI_WARN_UNUSED;
 /* Until something above that number can be read. */
 int mmi_spool_shared_follow(mmi_spool_shared *h, uint64_t seq, const mmi_spool_wait *wait);
 

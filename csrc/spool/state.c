@@ -91,8 +91,7 @@ mmi_spool_state_open(mmi_spool *s, bool *known)
 }
 
 bool
-mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID], uint32_t *epoch,
-                     uint64_t *durable_seq, uint64_t *clean_seq)
+mmi_spool_state_look(const mmi_spool_place *place, mmi_spool_stated *out)
 {
     static const uint8_t none[MMI_SPOOL_UUID];
     uint8_t *data = mmi_alloc(MMI_SLOT_DATA_MAX);
@@ -102,10 +101,11 @@ mmi_spool_state_look(const mmi_spool_place *place, uint8_t uuid[MMI_SPOOL_UUID],
                  size >= STATE_SIZE_MIN && memcmp(data, none, MMI_SPOOL_UUID) != 0 &&
                  mmi_le32_get(data + STATE_FORMAT) == STATE_VERSION;
     if (known) {
-        memcpy(uuid, data, MMI_SPOOL_UUID);
-        *epoch = mmi_le32_get(data + STATE_EPOCH);
-        *durable_seq = mmi_le64_get(data + STATE_KNOWN);
-        *clean_seq = size >= STATE_ORIGIN ? mmi_le64_get(data + STATE_CLEAN) : 0;
+        memcpy(out->uuid, data, MMI_SPOOL_UUID);
+        out->epoch = mmi_le32_get(data + STATE_EPOCH);
+        out->durable_seq = mmi_le64_get(data + STATE_KNOWN);
+        out->clean_seq = size >= STATE_ORIGIN ? mmi_le64_get(data + STATE_CLEAN) : 0;
+        out->origin_seq = size >= STATE_SIZE ? mmi_le64_get(data + STATE_ORIGIN) : 0;
     }
     mmi_free(data);
     return known;

@@ -93,10 +93,8 @@ static int
 view_look(mmi_spool_view *v)
 {
     const mmi_spool_place place = { &v->files, v->dir };
-    uint8_t uuid[MMI_SPOOL_UUID];
-    uint32_t epoch;
-    uint64_t durable = 0, clean = 0;
-    bool stated = mmi_spool_state_look(&place, uuid, &epoch, &durable, &clean);
+    mmi_spool_stated state;
+    bool stated = mmi_spool_state_look(&place, &state);
     int rc = view_list(v);
     rc = rc == MM_OK ? view_tail(v) : rc;
     if (rc == MM_ENOENT && v->count > 0 && v->tail.file >= 0) {
@@ -106,11 +104,12 @@ view_look(mmi_spool_view *v)
         return rc;
     }
     if (stated) {
-        v->lives += epoch != v->epoch;
-        v->epoch = epoch;
-        v->clean = clean;
-        memcpy(v->uuid, uuid, sizeof uuid);
-        view_proved(v, durable);
+        v->lives += state.epoch != v->epoch;
+        v->epoch = state.epoch;
+        v->clean = state.clean_seq;
+        v->origin = state.origin_seq;
+        memcpy(v->uuid, state.uuid, sizeof v->uuid);
+        view_proved(v, state.durable_seq);
     } else if (v->epoch == 0 && v->tail.file >= 0) {
         memcpy(v->uuid, v->tail.head.uuid, sizeof v->uuid);
     }
@@ -152,7 +151,7 @@ view_start(mmi_spool_view *v)
 int
 mmi_spool_view_open(mmi_spool_view *v, const char *path, bool remote)
 {
-    *v = (mmi_spool_view){ .tail = { .file = -1 } };
+    *v = (mmi_spool_view){ .tail = { .file = -1 }, .origin = 1 };
     mmi_files_posix(&v->files);
     int rc = v->files.root(v->files.self, path, &v->dir);
     if (rc != MM_OK) {
@@ -192,6 +191,25 @@ mmi_spool_view_locate(mmi_spool_view *v, uint64_t seq, mmi_spool_where *out)
     uint64_t lives = v->lives;
     pthread_mutex_unlock(&v->lock);
     return lives;
+}
+
+uint64_t
+mmi_spool_view_since(mmi_spool_view *v, uint64_t time_us)
+{
+    const mmi_spool_place place = { &v->files, v->dir };
+    uint64_t from = 1, made_us = 0;
+    pthread_mutex_lock(&v->lock);
+    for (uint32_t i = v->count; i-- > 0 && (made_us == 0 || made_us >= time_us);) {
+        mmi_spool_file f;
+        from = v->bases[i];
+        made_us = 0;
+        if (mmi_spool_file_open(&place, from, false, &f) == MM_OK) {
+            made_us = f.head.made_us;
+            mmi_spool_file_close(&place, &f);
+        }
+    }
+    pthread_mutex_unlock(&v->lock);
+    return from;
 }
 
 int

@@ -29,6 +29,7 @@ struct mmi_spool_view {
     uint64_t lives;
     uint64_t visible;                    /* all up to it is proved to be durable */
     uint64_t clean;                      /* as the state says: mmi_spool.clean_seq */
+    uint64_t origin;                     /* likewise mmi_spool.origin_seq; 1 if no state says it */
     uint64_t *bases;                     /* of each file, ascending */
     uint32_t count;
     mmi_spool_file tail;                 /* the last of them, as far as its heads were read */
@@ -42,6 +43,8 @@ void mmi_spool_view_close(mmi_spool_view *v);
 int mmi_spool_view_look(mmi_spool_view *v);
 /* As mmi_spool_locate, of the last look. */
 uint64_t mmi_spool_view_locate(mmi_spool_view *v, uint64_t seq, mmi_spool_where *out);   /* lives */
+/* As mmi_spool_shared_since, of the last look. */
+uint64_t mmi_spool_view_since(mmi_spool_view *v, uint64_t time_us);
 /* Until something above that number can be read.  As mmi_spool_shared_follow. */
 int mmi_spool_view_follow(mmi_spool_view *v, uint64_t seq, const mmi_spool_wait *wait);
 /* What was saved in a cursor, as far as the last look goes; what is of who has it open is 0.  As mmi_cursor_look. */

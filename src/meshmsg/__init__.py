@@ -83,6 +83,7 @@ from meshmsg._spool.cursor import SpoolCursorInfo as SpoolCursorInfo
 from meshmsg._spool.kept import SpoolLease as SpoolLease
 from meshmsg._spool.message import SpoolGap as SpoolGap
 from meshmsg._spool.message import SpoolMessage as SpoolMessage
+from meshmsg._spool.puts import SpoolOptions as SpoolOptions
 from meshmsg._spool.reader import SpoolReader as SpoolReader
 from meshmsg._spool.spool import Spool as Spool
 from meshmsg._spool.told import SpoolCompaction as SpoolCompaction
@@ -198,6 +199,7 @@ __all__ = [
     "SpoolLease",
     "SpoolLockedError",
     "SpoolMessage",
+    "SpoolOptions",
     "SpoolReader",
     "SpoolRecovery",
     "SpoolRepeat",

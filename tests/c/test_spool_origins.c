@@ -47,7 +47,7 @@ origins_listed(const origins_rig *o)
 {
     mmi_producers p = { .count = 0 };
     uint64_t seq = 0;
-    bool some = mmi_spool_producers_load(&o->rig.spool, &p, &seq) == MM_OK;
+    bool some = mmi_spool_producers_load(&o->rig.spool.place, o->rig.spool.uuid, &p, &seq) == MM_OK;
     mmi_producers_fini(&p);
     return some ? seq : 0;
 }

@@ -8,9 +8,13 @@
 
 #include "spool_threads.h"
 
-enum { MESSAGES = 100, EACH = 10, FIELDS = 7, KEYED = 3, TOPICAL = 5, FAILURES_MAX = 70 };
+enum { MESSAGES = 100, EACH = 10, FIELDS = 9, KEYED = 3, TOPICAL = 5, FAILURES_MAX = 80 };
+enum { DATA = 6, TIMES = 7 };   /* columns */
 
-static const uint8_t META[] = { 3, 0, 1, 'k', 4, 0, 3, 1, 'a', 'x', 5, 0, 2, 1, 'b' };
+/* Key, headers, expires (5,000 ns), and in front of it all when it was made (3,000 ns). */
+static const uint8_t META[] = { 1, 0,   8, 0, 0, 0, 0,   0,   0, 0x0b, 0xb8, 3, 0,
+                                1, 'k', 4, 0, 3, 1, 'a', 'x', 5, 0,    2,    1, 'b',
+                                2, 0,   8, 0, 0, 0, 0,   0,   0, 0x13, 0x88 };
 
 static void
 fill(threads_rig *r)
@@ -67,8 +71,14 @@ check_rows(const mmi_spool_rows *rows, uint64_t first)
         CHECK_INT(key, keyed);
         CHECK_INT(rows->key_valid[i / 8] >> i % 8 & 1, keyed);
         CHECK_INT(rows->headers[i + 1] - rows->headers[i], keyed ? 2 : 0);
+        CHECK_INT(rows->made.us[i], keyed ? 3 : 0);
+        CHECK_INT(rows->made.valid[i / 8] >> i % 8 & 1, keyed);
+        CHECK_INT(rows->expires.us[i], keyed ? 5 : 0);
+        CHECK_INT(rows->expires.valid[i / 8] >> i % 8 & 1, keyed);
         keyless += !keyed;
     }
+    CHECK_INT(rows->made.without, keyless);
+    CHECK_INT(rows->expires.without, keyless);
     CHECK_INT(rows->keyless, keyless);
     CHECK_INT(rows->topicless, topicless);
 }
@@ -115,7 +125,9 @@ test_each_part_of_a_table_holds_it(void)
     threads_free(&r);
     CHECK_INT(mmi_spool_rows_schema(&schema), MM_OK);
     CHECK_INT(schema.n_children, FIELDS);
-    CHECK(strcmp(schema.children[FIELDS - 1]->name, "data") == 0);
+    CHECK(strcmp(schema.children[DATA]->name, "data") == 0);
+    CHECK(strcmp(schema.children[TIMES]->name, "timestamp") == 0);
+    CHECK(strcmp(schema.children[FIELDS - 1]->name, "expires") == 0);
     CHECK_INT(mmi_spool_rows_export(rows, &table), MM_OK);
     mmi_spool_rows_unref(rows);
     CHECK_INT(table.n_children, FIELDS);
@@ -132,7 +144,7 @@ test_each_part_of_a_table_holds_it(void)
         if (mmi_arrow_open(schema.children[i], &parts[i], &view) == MM_OK) {
             const uint8_t *last = mmi_arrow_at(&view, MESSAGES - 1, &size);
             CHECK(last != NULL);
-            CHECK_INT(size, i == FIELDS - 1 ? MESSAGES - 1 : 1);
+            CHECK_INT(size, i == DATA ? MESSAGES - 1 : 1);
         }
         parts[i].release(&parts[i]);
     }

@@ -26,13 +26,17 @@ from tests.unit import (
     test_spool_kept,
     test_spool_life,
     test_spool_limits,
+    test_spool_options,
     test_spool_origins,
+    test_spool_starts,
+    test_spool_there,
 )
 
 MODULES = (
     *(test_spool, test_spool_arguments, test_spool_arrow, test_spool_batch, test_spool_life),
     *(test_spool_cursor, test_spool_cursor_life, test_spool_kept, test_spool_limits),
-    *(test_spool_compact, test_spool_origins),
+    *(test_spool_compact, test_spool_origins, test_spool_options, test_spool_starts),
+    test_spool_there,
 )
 
 
@@ -163,3 +167,21 @@ test_origins_large = test_spool_origins.test_a_message_that_is_too_large_is_not_
 test_origins_broken = test_spool_origins.test_what_a_generator_gave_before_it_raised_is_known
 test_origins_lives = test_spool_origins.test_the_next_life_knows
 test_origins_gone = test_spool_origins.test_it_is_known_when_the_messages_went
+test_starts = test_spool_starts.test_a_cursor_begins_where_it_says
+test_starts_there = test_spool_starts.test_one_that_is_there_goes_on_where_it_was
+test_starts_times = test_spool_starts.test_a_time_is_that_of_the_writing
+test_starts_empty = test_spool_starts.test_of_a_spool_without_messages_all_begin_with_the_next
+test_starts_gone = test_spool_starts.test_what_was_removed_is_an_error_only_if_it_was_named
+test_starts_wrong = test_spool_starts.test_what_says_nothing_is_refused
+test_starts_neither = test_spool_starts.test_what_is_neither_is_a_type_error
+test_there = test_spool_there.test_what_is_there_is_opened_as_ever
+test_not_there = test_spool_there.test_what_is_there_in_its_place_is_told
+test_there_wrong = test_spool_there.test_it_is_true_or_false
+test_topics = test_spool_options.test_a_topic_is_the_first_of_two_frames
+test_topics_empty = test_spool_options.test_an_empty_topic_is_none
+test_topics_origins = test_spool_options.test_what_has_a_topic_may_have_an_origin
+test_topics_large = test_spool_options.test_a_topic_that_is_too_large_is_told
+test_expires = test_spool_options.test_a_message_expires_at_a_time
+test_later = test_spool_options.test_what_is_for_later_or_urgent_is_read_at_once
+test_options_wrong = test_spool_options.test_what_cannot_be_said_is_refused
+test_options_levels = test_spool_options.test_each_level_is_taken

@@ -93,7 +93,7 @@ def test_one_goes_where_a_group_may(spool: Path, capsys: Told, start: str, floor
 @pytest.mark.parametrize(
     ("name", "seq", "said"),
     [
-        ("billing", "now", "start is 'now'"),
+        ("billing", "now", "START is 'now'"),
         ("billing", "since:5", "'since:' and a time"),
         ("billing", 0, "START is 0"),
         ("billing", 12, "the next message is 11"),

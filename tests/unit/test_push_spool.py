@@ -155,7 +155,7 @@ def test_delayed_messages_wait_in_the_spool(world: World, tmp_path: Path, lives:
 
 
 def test_priorities_order_what_waits_in_the_socket(world: World, tmp_path: Path) -> None:
-    """What was put is kept with its priority; one that the next life has no level for is lowest."""
+    """What was put is kept with its priority; the next life may have fewer levels than it says."""
     with world.life(tmp_path / "s", push_priorities=3) as (_, push):
         for body in (b"low", b"high", b"middle"):
             push.send(body, priority={b"low": 2, b"middle": 1, b"high": 0}[body])

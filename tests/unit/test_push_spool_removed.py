@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import meshmsg as mm
-from meshmsg._spool.feeds import Feed
+from meshmsg._delivery.feeds import Feed
 from tests.support.pairs import WAIT_S, wait_until
 from tests.unit.test_dead_letters import UP
 

@@ -274,7 +274,7 @@ def test_whoever_ends_at_whatever_moment_nothing_hangs(world: World, tmp_path: P
 
 
 WRONG = (
-    *("", "latest", "seq:", "seq:0", "seq:-1", "last:0", "seq:9223372036854775808", "last:1.5"),
+    *("", "Latest", "seq:", "seq:0", "seq:-1", "last:0", "seq:9223372036854775808", "last:1.5"),
     *(
         "since:",
         "since:5",

@@ -210,7 +210,7 @@ def test_wrong_timeouts_are_told(tmp_path: Path) -> None:
         ({"ttl": "7"}, TypeError, "ttl is '7'"),
         ({"ttl": 0}, mm.UsageError, "ttl is 0"),
         ({"timestamp": -1}, mm.UsageError, "timestamp is -1"),
-        ({"priority": 1}, TypeError, "no argument 'priority'"),
+        ({"confirm": True}, TypeError, "no argument 'confirm'"),
         ({"keys": b"x"}, TypeError, "no argument 'keys'"),
     ],
 )

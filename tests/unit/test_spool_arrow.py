@@ -183,6 +183,7 @@ def test_a_table_has_what_the_messages_have(tmp_path: Path) -> None:
                 *(("seq", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("epoch", pa.int64())),
                 *(("topic", pa.binary()), ("key", pa.binary())),
                 *(("headers", pa.list_(pa.field("element", header))), ("data", pa.binary())),
+                *((name, pa.timestamp("us", "UTC")) for name in ("timestamp", "expires")),
             ]
         )
         assert all(table.schema.field(name).nullable for name in table.schema.names)

@@ -251,7 +251,7 @@ def test_harmed_messages_say_nothing(tmp_path: Path) -> None:
 
 
 def test_a_view_reads_what_has_origins(tmp_path: Path) -> None:
-    """A view reads the messages, and tells of no producers."""
+    """A view reads the messages, and counts no producers."""
     with small(tmp_path / "s") as spool:
         spool.append_many([b"a", b"b"], origin=("a", 1))
     with mm.SpoolView(tmp_path / "s") as view:

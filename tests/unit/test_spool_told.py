@@ -142,6 +142,6 @@ def test_a_spool_that_cannot_be_made_says_why(
     monkeypatch.setattr(os, "mkdir", refuses)
     with mm.Spool(tmp_path / "s") as spool:  # it is there, and nothing is to be made
         assert not spool.recovery.made
-    with pytest.raises(mm.SpoolError, match="there is no such folder"):
+    with pytest.raises(mm.SpoolError, match="there is nothing of that name"):
         monkeypatch.undo()
         mm.Spool(tmp_path / "none" / "s")

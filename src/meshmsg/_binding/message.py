@@ -63,12 +63,20 @@ class Message(bytes):
     def seq(self) -> tuple[int, int] | None:
         """Where it was first: a connection of its sender, and the message's number there.
 
-        The same each time it is handed out; None where nobody counts. Of a Push with a spool, and
-        of a group: 64 bits of the spool's uuid and epoch, and its number there. Of a Sub with
-        `replay=`: the epoch of its publisher's spool, and its number there. Of several publishers,
-        or of a spool that was made anew, two messages may have the same such pair.
+        The same each time it is handed out; None where nobody counts. Of a message that came out of
+        a spool (of a Push with one, of a Sub with `replay=` or `group=`): 64 bits of the spool's
+        uuid and epoch, and its number in that spool. So no two messages have the same pair.
         """
         return self._lease[2:4] if self._lease is not None else None
+
+    @property
+    def number(self) -> int | None:
+        """The second part of its `seq`; None where nobody counts.
+
+        Of a message that came out of a spool it is the number there, as `SpoolMessage.number` is.
+        """
+        found = self.seq
+        return found[1] if found is not None else None
 
     @property
     def _note(self) -> Note:
@@ -194,10 +202,6 @@ class Message(bytes):
 
 class FullMessage(Message):
     """One of several frames, or of a peer with a name: what is known of it are attributes."""
-
-
-class ReplayedMessage(FullMessage):
-    """One of a Sub with `replay=`: another spool may give its `seq` to another message."""
 
 
 PEERS_MAX = 4096
@@ -408,7 +412,6 @@ WHOLE: Any = native.form(message_class, FullMessage, "frame")
 """What messages are made of, by what the first of several frames is: here, a frame like others."""
 TOPICAL: Any = native.form(message_class, FullMessage, "topic")
 NUMBERED: Any = native.form(message_class, FullMessage, "numbered")
-REPLAYED: Any = native.form(message_class, ReplayedMessage, "numbered")
 """Of a subscriber: the topic."""
 ROUTED: Any = native.form(message_class, FullMessage, "peer")
 """Of a Router: the identity of who sent it, which is none of the frames."""

@@ -145,13 +145,18 @@ def encode(
     headers: Mapping[str, str | bytes] | None = None,
     ttl: float | None = None,
     timestamp: float | None = None,
+    expires: float | None = None,
 ) -> bytes:
-    """Return the octets of what goes with a message that is sent now, in seconds since 1970."""
+    """Return the octets of what goes with a message that is sent now, in seconds since 1970.
+
+    `expires` is the time at which `ttl` is over, in place of that.
+    """
     made = now if timestamp is None else _seconds(timestamp, "timestamp")
     parts = [_item(_TIMESTAMP, int(made * _NS).to_bytes(_TIME_SIZE, "big"), "timestamp")]
-    if ttl is not None:
-        until = int((now + _seconds(ttl, "ttl")) * _NS)
-        parts.append(_item(_EXPIRES, until.to_bytes(_TIME_SIZE, "big"), "ttl"))
+    until = None if expires is None else _seconds(expires, "expires")
+    until = until if ttl is None else now + _seconds(ttl, "ttl")
+    if until is not None:
+        parts.append(_item(_EXPIRES, int(until * _NS).to_bytes(_TIME_SIZE, "big"), "ttl"))
     if key is not None:
         parts.append(_item(_KEY, _octets(key, "a key"), "a key"))
     if headers is not None:

@@ -18,12 +18,14 @@ from meshmsg._cli.showing import printable
 from meshmsg._hints.plural import counted
 from meshmsg._spool.arguments import TOMBSTONE_AGE
 from meshmsg._spool.message import SpoolGap
+from meshmsg._spool.starts import Begin, begin_of
 
 Given = argparse.Namespace
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 TAIL = 10
 """Messages that `tail` prints, if nothing else is said."""
+_STARTS = "a number, earliest, latest, last:100, or since:5m, of the last five minutes (s, m, h, d)"
 
 
 def add(commands: Commands) -> None:
@@ -51,9 +53,9 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
     if name != "export":
         command.add_argument("--json", action="store_true", help="as JSON")
     if name == "tail":
-        command.add_argument(
-            "-n", type=int, default=TAIL, metavar="N", help=f"how many (default: {TAIL})"
-        )
+        which = command.add_mutually_exclusive_group()
+        which.add_argument("-n", type=int, metavar="N", help=f"how many (default: {TAIL})")
+        _add_begin(which)
         command.add_argument("-f", "--follow", action="store_true", help="and those that come")
     elif name == "trim":
         command.add_argument(
@@ -73,8 +75,7 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
         command.add_argument(
             "start",
             metavar="START",
-            help="the message that is next: its number, earliest, latest, or since:5m, of the last "
-            "five minutes (s, m, h, d)",
+            help=f"the message that is next: {_STARTS}",
         )
     elif name == "export":
         command.add_argument(
@@ -84,9 +85,25 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
             help="where to (default, and -: standard output); Parquet if its name ends in "
             f"{spool_export.PARQUET}, else JSON lines: {', '.join(spool_export.LINES)}",
         )
-        command.add_argument("--first", type=int, metavar="SEQ", help="begin with this number")
-        command.add_argument("--last", type=int, metavar="SEQ", help="end with this number")
+        _add_begin(command.add_mutually_exclusive_group())
+        command.add_argument(
+            "--to",
+            "--last",
+            dest="last",
+            metavar="END",
+            help="end with this number; or in front of since:1h, last:10 and such",
+        )
     command.set_defaults(run=run)
+
+
+def _add_begin(which: argparse._ActionsContainer) -> None:
+    """Add where it begins."""
+    which.add_argument(
+        "--from", "--first", dest="first", metavar="START", help=f"begin with: {_STARTS}"
+    )
+    which.add_argument(
+        "--since", metavar="TIME", help="begin with what was put in that time: 90s, 5m, 2h, 7d"
+    )
 
 
 def _ls(given: Given) -> Code:
@@ -134,22 +151,25 @@ def _verify(given: Given) -> Code:
 
 
 def _tail(given: Given) -> Code:
-    if given.n < 1:
-        raise UsageError(f"-n is {given.n}; it is 1 and more")
-    for one in spools.tail(given.path, given.remote, given.n, given.follow):
+    count = TAIL if given.n is None else given.n
+    if count < 1:
+        raise UsageError(f"-n is {count}; it is 1 and more")
+    begin = spools.begin_at(given.first, given.since) or Begin("last", count)
+    for one in spools.tail(given.path, given.remote, begin, given.follow):
         text = json.dumps(spool_export.row_of(one)) if given.json else spools.line_of(one)
         print(text, flush=given.follow)
     return Code.OK
 
 
 def _export(given: Given) -> Code:
-    first, last = spools.range_of(given.first, given.last)
+    part = spools.part_of(given.first, given.since, given.last)
     to = spool_export.file_of(given.file)
     gaps: list[SpoolGap] = []
     count = lost = 0
     with spools.seen(given.path, given.remote) as view:
+        first, last = part.numbers(view)
         read = spools.exported(view, first, last)
-        gone = spools.gone_of(view, first, last)
+        gone = spools.gone_of(view, part, last)
         if to is None:
             _, lost = spool_export.write_lines(read, sys.stdout)
         elif to.endswith(spool_export.PARQUET):
@@ -193,7 +213,7 @@ def _cursors(given: Given) -> Code:
 
 
 def _seek(given: Given) -> Code:
-    if given.start.isdecimal() and int(given.start) < 1:
-        raise UsageError(f"START is {given.start}; a number is 1 and more")
-    _print(spools.seek(given.path, given.remote, given.name, given.start), given.json)
+    start = spools.start_of(given.start)
+    begin_of("START", start)
+    _print(spools.seek(given.path, given.remote, given.name, start), given.json)
     return Code.OK

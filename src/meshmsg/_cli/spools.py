@@ -8,10 +8,9 @@ who writes; what takes from a spool opens it, and tells who has it.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from meshmsg._binding.errors import (
     SpoolCorruptError,
@@ -21,18 +20,15 @@ from meshmsg._binding.errors import (
 )
 from meshmsg._cli.showing import printable
 from meshmsg._delivery.group_lag import PREFIX
-from meshmsg._delivery.grouped import check_start, first_since
-from meshmsg._delivery.replaying import since_of
-from meshmsg._spool.arguments import SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
+from meshmsg._spool.arguments import SEGMENT, SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
 from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
 from meshmsg._spool.spool import Spool
+from meshmsg._spool.starts import Begin, Start, begin_of, number_of
 from meshmsg._spool.view import SpoolView
 
 Told = dict[str, object]
-SEGMENT = re.compile(r"(\d{20})\.seg")
-"""The name of a segment file: the number that it begins with."""
 SHOWN = 60
 """Characters of a body that a table has."""
 
@@ -61,7 +57,9 @@ def opened(path: str, remote: bool, tombstone_age: float = TOMBSTONE_AGE) -> Ite
     """Open one that is there, with files as large as it has."""
     largest = max(size for _, size in segments(path))
     size = min(max(largest, SEGMENT_MIN), SEGMENT_MAX)
-    with Spool(path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age) as spool:
+    with Spool(
+        path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age, create=False
+    ) as spool:
         yield spool
 
 
@@ -145,12 +143,12 @@ def text_of(octets: bytes) -> str | None:
 
 
 def tail(
-    path: str, remote: bool, count: int, follow: bool = False
+    path: str, remote: bool, begin: Begin, follow: bool = False
 ) -> Iterator[SpoolMessage | SpoolGap]:
-    """Yield the last messages; follow: and those that come, for ever."""
+    """Yield the messages from there on; follow: and those that come, for ever."""
     with seen(path, remote) as view:
         info = view.info()
-        first = max(info.last_seq - count + 1, info.first_seq)
+        first = max(number_of(view, begin, (info.first_seq, info.last_seq)), info.first_seq)
         if follow:
             with view.reader(first) as reader:
                 yield from harmed_or_read(reader, None)
@@ -189,21 +187,50 @@ def compacted(path: str, remote: bool, tombstone_age: float) -> Told:
         ) from None
 
 
-def range_of(first: int | None, last: int | None) -> tuple[int | None, int | None]:
-    """Check which messages are asked for."""
-    if first is not None and first < 1:
-        raise UsageError(f"--first is {first}; it is 1 and more")
-    if last is not None and last < (first or 1):
-        raise UsageError(f"--last is {last}; it is {first or 1} and more")
-    return first, last
+@dataclass(frozen=True)
+class Part:
+    """Which messages are asked for: from where on, and up to where; None: of all."""
+
+    first: Begin | None = None
+    last: Begin | None = None
+
+    def numbers(self, view: SpoolView) -> tuple[int | None, int | None]:
+        """Return the first number and the last one, as they are now.
+
+        An end in words, as "since:1h", is in front of the messages that they mean.
+        """
+        first = None if self.first is None else number_of(view, self.first)
+        if self.last is None or self.last.kind == "seq":
+            return first, None if self.last is None else self.last.value
+        return first, number_of(view, self.last) - 1
 
 
-def gone_of(view: SpoolView, first: int | None, last: int | None) -> range:
+def part_of(first: str | None, since: str | None, last: str | None) -> Part:
+    """Check which messages are asked for: `--from` or `--since`, and `--to`."""
+    begin = begin_at(first, since)
+    end = None if last is None else begin_of("--to (--last)", start_of(last))
+    least = begin.value if begin is not None and begin.kind == "seq" else 0
+    if end is not None and end.kind == "seq" and end.value < least:
+        raise UsageError(f"--to (--last) is {end.value}; it is {least} and more")
+    return Part(begin, end)
+
+
+def begin_at(first: str | None, since: str | None) -> Begin | None:
+    """Return where `--from` or `--since` says that it begins; None: neither was said."""
+    if since is not None:
+        return begin_of("--since", f"since:{since}")
+    return None if first is None else begin_of("--from (--first)", start_of(first))
+
+
+def gone_of(view: SpoolView, part: Part, last: int | None) -> range:
     """Return the numbers that were asked for by name, and that were removed."""
     there = view.info().first_seq
-    begin, end = first or 1, there if last is None else min(last + 1, there)
-    named = first is not None or (last is not None and last < there)
-    return range(begin, end) if named else range(0)
+    by_name = part.first is not None and part.first.kind == "seq"
+    begin = part.first.value if part.first is not None and by_name else 1
+    end = there if last is None else min(last + 1, there)
+    ends = part.last is not None and part.last.kind == "seq" and part.last.value < there
+    of_all = part.first is None or part.first.kind == "earliest"
+    return range(begin, end) if by_name or (ends and of_all) else range(0)
 
 
 def exported(
@@ -246,20 +273,13 @@ def cursors(path: str, remote: bool) -> list[Told]:
         return [asdict(one) for one in view.cursors()]
 
 
-def _found(spool: Spool, start: str) -> int:
-    """Return the number that a cursor is to go to."""
-    if start.isdecimal():
-        return int(start)
-    check_start(start)
-    since = since_of(start)
-    if since is not None:
-        return first_since(spool, since)
-    known = spool.info()
-    return known.first_seq if start == "earliest" else known.last_seq + 1
+def start_of(text: str) -> Start:
+    """Return a start that was given as text: a number, or words."""
+    return int(text) if text.isascii() and text.isdecimal() else text
 
 
-def seek(path: str, remote: bool, name: str, start: str) -> Told:
-    """Go to a message with a cursor that is there: a number, or as GroupStart has it."""
+def seek(path: str, remote: bool, name: str, start: Start) -> Told:
+    """Go to a message with a cursor that is there."""
     with opened(path, remote) as spool:
         names = [one.name for one in spool.cursors()]
         if name not in names:
@@ -267,5 +287,5 @@ def seek(path: str, remote: bool, name: str, start: str) -> Told:
             meant = f"; the place of the group of that name is {group!r}" if group in names else ""
             raise UsageError(f"{path} has no cursor {name!r}{meant}")
         with spool.cursor(name) as cursor:
-            cursor.seek(_found(spool, start))
+            cursor.seek(start)
             return {"path": path, "name": name, "floor": cursor.floor, "lag": cursor.lag}

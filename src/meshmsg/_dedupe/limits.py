@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from meshmsg._binding.errors import OutsideWindowError, PeerError, UsageError
-from meshmsg._binding.message import Message, ReplayedMessage
+from meshmsg._binding.message import Message
 
 LIMIT = 100_000
 """Messages a window remembers, unless it is said."""
@@ -31,19 +31,13 @@ def check_limit(limit: int) -> int:
 
 def identity(message: Message | tuple[int, int]) -> tuple[int, int]:
     """Return where a message was first; refuse one of which nobody knows."""
-    if isinstance(message, ReplayedMessage):
-        raise UsageError(
-            "this message is of a Sub with replay=: its seq is the epoch of a spool and a number "
-            "there, and messages of another spool have the same; use a Sub with group=, or a "
-            "window for each publisher's spool, and add((id, message.seq[1])) with an id of that "
-            "spool, a number of yours"
-        )
     if isinstance(message, Message):
         found: Any = message.seq
         if found is None:
             raise UsageError(
                 "this message has no seq, so nobody can say whether it comes again: send it by a "
-                "Push with delivery='at_least_once', receive it by a Pull with ack='manual'"
+                "Push with delivery='at_least_once', receive it by a Pull with ack='manual'; or "
+                "receive it of a Pub with a spool, by a Sub with replay= or group="
             )
     else:
         found = message

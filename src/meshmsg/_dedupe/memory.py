@@ -49,7 +49,7 @@ class MemoryDedupeWindow:
             True: it was added.
 
         Raises:
-            UsageError: The message has no `seq`, or is of a Sub with `replay=`.
+            UsageError: The message has no `seq`.
             OutsideWindowError: It is older than what the window remembers of its connection.
         """
         found = identity(message)
@@ -68,7 +68,7 @@ class MemoryDedupeWindow:
             True: it is new. False: it was added before.
 
         Raises:
-            UsageError: The message has no `seq`, or is of a Sub with `replay=`.
+            UsageError: The message has no `seq`.
             OutsideWindowError: It is older than what the window remembers of its connection.
         """
         found = identity(message)

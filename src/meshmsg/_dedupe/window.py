@@ -66,7 +66,7 @@ class DedupeTransaction:
             True: it is new, so do it, in this transaction. False: it was done before.
 
         Raises:
-            UsageError: The message has no `seq`, or is of a Sub with `replay=`; this is not in the
+            UsageError: The message has no `seq`; this is not in the
                 `with` block; the block has ended the transaction; or the connection commits each
                 statement by itself.
             OutsideWindowError: It is older than what the window remembers of its connection. It is

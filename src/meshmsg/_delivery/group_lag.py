@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import ClosedError
-from meshmsg._spool.cursor import SpoolCursorInfo, first_and_last
+from meshmsg._spool.cursor import SpoolCursorInfo
+from meshmsg._spool.held import first_and_last
 from meshmsg._spool.spool import Spool
 
 PREFIX = "group."

@@ -7,7 +7,6 @@ Not here: what a group does (csrc/role/group.c, csrc/api/groups.c), waiting
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +14,11 @@ from meshmsg._binding.core import EAGAIN, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
 from meshmsg._delivery.group_lag import PREFIX, is_group
 from meshmsg._delivery.leases import Ack
-from meshmsg._delivery.replaying import since_of
 from meshmsg._socket.base import SocketBase
-from meshmsg._spool.cursor import (
-    SpoolCursorInfo,
-    Start,
-    first_and_last,
-    names_of,
-    start_of,
-    trimmed,
-)
+from meshmsg._spool.cursor import SpoolCursorInfo, names_of, settled, trimmed
+from meshmsg._spool.held import first_and_last
 from meshmsg._spool.spool import Spool
+from meshmsg._spool.starts import Start, begin_of
 
 if TYPE_CHECKING:
     from meshmsg._delivery.spooled import Published
@@ -34,10 +27,6 @@ NAME_MAX: int = lib.MM_GROUP_NAME_MAX
 """Characters of the name of a group."""
 GROUPS_MAX: int = lib.MM_GROUPS_MAX
 """Groups at a Pub."""
-GroupStart = Start | str
-"""Where a group may be told to go on: also "since:5m"."""
-_US, _US_PER_MS = 1_000_000, 1000
-"""Microseconds in a second, and in a millisecond."""
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{NAME_MAX}}}", re.ASCII)
 
 
@@ -202,51 +191,29 @@ def groups_of(published: Published) -> list[GroupInfo]:
     return found
 
 
-def check_start(start: object) -> None:
-    """Refuse what says nothing of where a group is to begin."""
-    if since_of(start) is not None:
-        return
-    if isinstance(start, str) and start not in ("earliest", "latest"):
-        raise UsageError(
-            f"start is {start!r}; it is 'earliest', 'latest', a number, or 'since:' and a time, as "
-            "'since:5m' (s, m, h, d)"
-        )
-    start_of(start)
-
-
-def first_since(spool: Spool, since_ms: int) -> int:
-    """Return the number of the first message that was put in the last so many milliseconds."""
-    out = ffi.new("uint64_t *")
-    from_us = max(int(time.time() * _US) - since_ms * _US_PER_MS, 0)
-    with spool._in_use() as pointer:
-        rc = int(lib.mm_spool_since(pointer, from_us, out))
-    spool._raise_for(rc, "looking for a time in it")
-    return int(out[0])
-
-
-def move_group(published: Published, name: str, start: GroupStart) -> None:
+def move_group(published: Published, name: str, start: Start) -> None:
     """Have a group go on elsewhere; waits for the disk."""
     spool = published.spool
-    since = since_of(start)
-    seq = first_since(spool, since) if since is not None else start_of(start)
+    begin = begin_of("start", start)
+    settled(spool, begin, lambda seq: _moved_to(published, name, seq))
+    published.lag.moved(name, _looked(spool, PREFIX + name))
+
+
+def _moved_to(published: Published, name: str, seq: int) -> None:
+    spool = published.spool
     rc = published.feed.seek_group(name, seq)
-    while since is not None and rc == lib.MM_ENOENT:  # it was removed since it was found
-        seq = first_since(spool, since)
-        rc = published.feed.seek_group(name, seq)
     doing = f"moving the group {name!r}"
     if rc == lib.MM_ENOENT:
         raise trimmed(spool, seq)
     if rc == lib.MM_EINVAL:
         raise UsageError(
-            f"{spool.path}: start is {start:,}; the next message is "
-            f"{first_and_last(spool)[1] + 1:,}"
+            f"{spool.path}: start is {seq:,}; the next message is {first_and_last(spool)[1] + 1:,}"
         )
     if rc == EAGAIN:
         raise UsageError(
             f"{doing}: there are {GROUPS_MAX} groups, as many as may be; forget_group makes room"
         )
     _raise_for(published, rc, name, doing)
-    published.lag.moved(name, _looked(spool, PREFIX + name))
 
 
 def drop_group(published: Published, name: str) -> None:

@@ -25,6 +25,7 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._binding.note import MessageOptions, note_of
+from meshmsg._delivery.feeds import Feed, Replay
 from meshmsg._delivery.group_lag import PREFIX, GroupLag, is_group
 from meshmsg._delivery.pushing import PushOptions, push_opts
 from meshmsg._delivery.run_receipts import ReceiptsForm
@@ -32,7 +33,6 @@ from meshmsg._roles.unsent import Taken
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.peers import is_open
 from meshmsg._spool.cursor import names_of
-from meshmsg._spool.feeds import Feed, Replay
 from meshmsg._spool.puts import Frames, Put, Run
 from meshmsg._spool.spool import Durability, Spool
 from meshmsg._spool.told import SpoolRecovery
@@ -247,7 +247,7 @@ class Rows(Run):
 
     def _row_at_once(self) -> int:
         row = self._run[self.at : self.at + IN_A_ROW]
-        rc, done, first, last = native.spool_put(self._spool._address, row, 0, self._meta)
+        rc, done, first, last = native.spool_put(self._spool._address, row, 0, self._plan)
         return self._did(rc, done, first, last)
 
     def _did(self, rc: int, done: int, first: int, last: int, *once: int) -> int:

@@ -16,7 +16,7 @@ from meshmsg._binding.data import (
     encode_topics,
 )
 from meshmsg._binding.errors import UsageError
-from meshmsg._binding.message import NUMBERED, REPLAYED, TOPICAL, Message
+from meshmsg._binding.message import NUMBERED, TOPICAL, Message
 from meshmsg._delivery.dead_letters import (
     DeadLetters,
     check_attempts,
@@ -383,12 +383,12 @@ class SubForm(Inbox[Message]):
         conflate: Keep only the newest message: True, of all; "topic", of each topic. The others
             count as `dropped_conflated`.
         replay: What is wanted, of publishers with a `spool`, of what they published before:
-            "earliest", all that is there; "seq:N", from that number on; "last:N", the last N of the
-            spool, whatever their topics; "since:5m", of the last 5 minutes (s, m, h, d). What is
-            published then follows, without a gap; after a reconnect it goes on where it was.
-            Messages have a `seq`. Of topics that are subscribed to later only what comes then. The
-            event PEER_LIVE says which publisher has no spool, `require="replay"` refuses it;
-            REPLAY_LOST says that messages were gone.
+            "earliest", all that is there; "latest", nothing; "seq:N", from that number on;
+            "last:N", the last N of the spool, whatever their topics; "since:5m", of the last 5
+            minutes (s, m, h, d). What is published then follows, without a gap; after a reconnect
+            it goes on where it was. Messages have a `seq`. Of topics that are subscribed to later
+            only what comes then. The event PEER_LIVE says which publisher has no spool,
+            `require="replay"` refuses it; REPLAY_LOST says that messages were gone.
         group: The name of a group, up to 58 of A-Z, a-z, 0-9, dot, underscore and hyphen, at
             publishers with a `spool`: each message goes to one member of it, and to another one if
             that is lost before it was done. The publisher keeps the place of the group, also while
@@ -441,7 +441,7 @@ class SubForm(Inbox[Message]):
         )
         count = check_prefetch(prefetch)
         if before:
-            self._form = REPLAYED
+            self._form = NUMBERED
         elif member is not None:
             self._form = leased_form(self, "numbered") if ack == "manual" else NUMBERED
         flags |= lib.MM_OPT_GROUP if member is not None else 0

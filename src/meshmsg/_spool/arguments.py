@@ -41,6 +41,10 @@ Producer = str | bytes
 """A name, as text, or 16 bytes."""
 Origin = tuple[Producer, int]
 """A producer, and the number that it gives a message."""
+SEGMENT = re.compile(r"(\d{20})\.seg", re.ASCII)
+"""The name of a segment file: the number that it begins with."""
+_STATE = "META"
+"""The file that says what a spool is."""
 _CURSOR_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _MS = 1000
 
@@ -83,6 +87,24 @@ def folder(path: object) -> str:
     if not text or "\0" in text:
         raise UsageError(f"path is {text!r}; it is the path of a folder, without a zero byte")
     return text
+
+
+def no_spool(path: str) -> str:
+    """Return what is there in place of a spool, in words; "": one is, or opening says what is
+    amiss. It looks at names, and changes nothing.
+    """
+    try:
+        names = os.listdir(path)
+    except FileNotFoundError:
+        return "there is nothing of that name"
+    except NotADirectoryError:
+        return "that is no folder"
+    except OSError:
+        return ""
+    if _STATE in names or any(SEGMENT.fullmatch(name) for name in names):
+        return ""
+    what = "an empty folder" if not names else "a folder"
+    return f"there is {what} without a spool in it"
 
 
 def sizes(segment_bytes: object, max_bytes: object) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from meshmsg._binding.core import EAGAIN, SLICE_MS, ffi, lib
 from meshmsg._binding.errors import (
@@ -23,24 +23,20 @@ from meshmsg._binding.errors import (
     WouldBlockError,
 )
 from meshmsg._spool.arguments import SEQ_MAX, cursor_name, whole
-from meshmsg._spool.held import Held, Inside
+from meshmsg._spool.held import Held, Inside, first_and_last
 from meshmsg._spool.message import SpoolGap, SpoolMessage
 from meshmsg._spool.reader import SpoolReader
+from meshmsg._spool.starts import Begin, Start, begin_of, begun
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Start = Literal["earliest", "latest"] | int
 NAMES_FIRST = 4096
 """Octets of names that there is room for at first: each look lists the folder."""
+_FoundT = TypeVar("_FoundT")
 _EARLIEST, _LATEST = 0, 2**64 - 1
-_STARTS = {"earliest": _EARLIEST, "latest": _LATEST}
-
-
-def first_and_last(spool: Held) -> tuple[int, int]:
-    """Return the first number that is there, and the last that was given."""
-    info = spool._inspected()
-    return int(info.first_seq), int(info.last_seq)
+_AS_IT_OPENS = {"earliest": _EARLIEST, "latest": _LATEST}
+"""What the core finds out itself."""
 
 
 def names_of(spool: Held, call: Callable[[Any, Any, int], int]) -> list[str]:
@@ -66,13 +62,11 @@ def trimmed(spool: Held, seq: int) -> SpoolTrimmedError:
     )
 
 
-def start_of(start: object) -> int:
-    """Return where a cursor begins, as the core has it."""
-    if isinstance(start, str):
-        if start not in _STARTS:
-            raise UsageError(f"start is {start!r}; it is 'earliest', 'latest' or a number")
-        return _STARTS[start]
-    return whole("start", start, 1)
+def settled(spool: Held, begin: Begin, at: Callable[[int], _FoundT]) -> _FoundT:
+    """Do something with where one begins, as the core has it."""
+    if begin.kind in _AS_IT_OPENS:
+        return at(_AS_IT_OPENS[begin.kind])
+    return begun(spool, begin, at)
 
 
 class SpoolCursor:
@@ -89,23 +83,21 @@ class SpoolCursor:
     _key = 0
     """Of it, among the cursors of its spool; 0: it was not opened."""
 
-    _creates = True
-    """Whether it is made if it is not there."""
-
-    def __init__(self, spool: Held, name: str, start: int) -> None:
+    def __init__(self, spool: Held, name: str, start: int | None) -> None:
         self._spool = spool
         self._name = cursor_name("name", name)
         self._inside = Inside()
         out = ffi.new("mm_spool_cursor **")
+        begins = (False, 0) if start is None else (True, start)  # whether it may be made, and where
         with spool._in_use() as pointer:
-            rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), self._creates, start, out))
+            rc = int(lib.mm_spool_cursor_open(pointer, name.encode(), *begins, out))
             if rc == lib.MM_OK:
                 self._key = id(self)
                 spool._cursors[self._key] = out[0]
         self._pointer: Any = out[0]
-        if rc == lib.MM_ENOENT and self._creates:
+        if rc == lib.MM_ENOENT and start is not None:
             raise trimmed(spool, start)
-        if rc == lib.MM_EINVAL:
+        if rc == lib.MM_EINVAL and start is not None:
             raise UsageError(
                 f"{spool.path}: start is {start:,}; the next message is "
                 f"{first_and_last(spool)[1] + 1:,}"
@@ -212,13 +204,14 @@ class SpoolCursor:
         whole("seq", seq, 1)
         return self._next(seq) != seq
 
-    def seek(self, seq: int) -> None:
+    def seek(self, seq: Start) -> None:
         """Go to a message, back or forth: all below it is done, and nothing else; it is saved.
 
         Readers that it gave go on where they are. Thread-safe: yes. It waits for the disk.
 
         Args:
-            seq: The number that is next, up to one beyond the last message.
+            seq: The number that is next, up to one beyond the last message; or where that is in
+                words, as the `start` of `Spool.cursor`.
 
         Raises:
             SpoolTrimmedError: It was removed; `first` is the first that is there.
@@ -226,7 +219,10 @@ class SpoolCursor:
             SpoolFailedError: It could not be saved.
             ClosedError: It, or its spool, was closed.
         """
-        whole("seq", seq, 1)
+        begun(self._spool, begin_of("seq", seq), self._go)
+        self.save()
+
+    def _go(self, seq: int) -> None:
         with self._in_use() as pointer:
             rc = int(lib.mm_spool_cursor_seek(pointer, seq))
         if rc == lib.MM_ENOENT:
@@ -235,7 +231,6 @@ class SpoolCursor:
             last = first_and_last(self._spool)[1]
             raise UsageError(f"seq is {seq:,}; the next message is {last + 1:,}")
         self._raise_for(rc, "going to a message")
-        self.save()
 
     def save(self, *, timeout: float | None = None) -> None:
         """Write it: what is done now is done after a crash, too.
@@ -351,6 +346,17 @@ class SpoolCursor:
 
     def __repr__(self) -> str:
         return f"<meshmsg.SpoolCursor {self._name!r} of {self._spool.path}>"
+
+
+def cursor_at(spool: Held, name: str, begin: Begin) -> SpoolCursor:
+    """Open a cursor; one that is made begins there."""
+    if begin.kind not in _AS_IT_OPENS:
+        try:
+            return SpoolCursor(spool, name, None)  # it goes on where it was: nothing is looked for
+        except SpoolError as error:
+            if error.code != lib.MM_ENOENT:
+                raise
+    return settled(spool, begin, lambda start: SpoolCursor(spool, name, start))
 
 
 class _NotDone(SpoolReader):

@@ -37,6 +37,7 @@ from meshmsg._binding.errors import (
     TooLargeError,
     WouldBlockError,
 )
+from meshmsg._spool.arguments import no_spool
 from meshmsg._spool.full import why_full, why_late
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Held(ABC):
     """Of the clock: that the core noticed, and that the log was told of."""
     _opens: Any = lib.mm_spool_reader_open
     """What makes a reader of it."""
+    _young: Any = lib.mm_spool_since
+    """What finds the first message behind a time in it."""
 
     def __init__(self, path: str, gaps: bool) -> None:
         self.path = path
@@ -279,7 +282,8 @@ class Held(ABC):
         if rc == EAGAIN:
             return WouldBlockError(f"{what}: not now{why_late(self, doing)}", code=rc)
         if rc == lib.MM_ENOENT:
-            return SpoolError(f"{what}: there is no such folder, or no spool in it", code=rc)
+            why = no_spool(self.path) or "a file of the spool is not there"
+            return SpoolError(f"{what}: {why}", code=rc)
         if rc == lib.MM_ENOMEM:
             return MemoryError(f"{what}: no memory")
         if rc == lib.MM_SPOOL_SHARED:
@@ -314,6 +318,12 @@ class Held(ABC):
     def __repr__(self) -> str:
         closed = "" if self._pointer is not None else " closed"
         return f"<meshmsg.{type(self).__name__} {self.path}{closed}>"
+
+
+def first_and_last(spool: Held) -> tuple[int, int]:
+    """Return the first number that is there, and the last that was given."""
+    info = spool._inspected()
+    return int(info.first_seq), int(info.last_seq)
 
 
 _all: weakref.WeakSet[Held] = weakref.WeakSet()

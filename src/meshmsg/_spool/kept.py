@@ -13,12 +13,12 @@ from meshmsg._spool.arguments import cursor_name, lease_ms, whole
 from meshmsg._spool.cursor import (
     SpoolCursor,
     SpoolCursorInfo,
-    Start,
+    cursor_at,
     names_of,
-    start_of,
     trimmed,
 )
 from meshmsg._spool.held import Held
+from meshmsg._spool.starts import Start, begin_of, find
 from meshmsg._spool.told import SpoolCompaction
 
 if TYPE_CHECKING:
@@ -88,12 +88,6 @@ class SpoolLease:
         return f"<meshmsg.SpoolLease {self.name!r} from {self.from_seq} of {self._spool.path}>"
 
 
-class _There(SpoolCursor):
-    """One that is not made."""
-
-    _creates = False
-
-
 class Kept(Held):
     """A spool, as those see it for whom messages are kept."""
 
@@ -104,9 +98,11 @@ class Kept(Held):
 
         Args:
             name: 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen, with no dot in front.
-            start: Where one begins that is made: "earliest": with the first message that is there;
-                "latest": with what is put from now on; or a number. One that is there goes on where
-                it was.
+            start: Where one begins that is made; one that is there goes on where it was.
+                "earliest": with the first message that is there; "latest": with what is put from
+                now on; "seq:42", or 42: with that number; "last:100": with the last hundred
+                numbers; "since:5m": with what was put in the last 5 minutes (s, m, h, d), by the
+                clock of this machine.
 
         Returns:
             The cursor. Close it, or use it in a `with`.
@@ -119,7 +115,9 @@ class Kept(Held):
             ClosedError: The spool was closed.
             UsageError, TypeError: An argument is wrong.
         """
-        return SpoolCursor(self, cursor_name("name", name), start_of(start))
+        return cursor_at(self, cursor_name("name", name), begin_of("start", start))
+
+    find = find
 
     def cursors(self) -> list[SpoolCursorInfo]:
         """List the cursors, in the order of their names, open or not.
@@ -225,7 +223,7 @@ class Kept(Held):
     def _told_of(self, name: str) -> SpoolCursorInfo | None:
         """Look at one; None: it was removed meanwhile."""
         try:
-            with _There(self, name, 0) as cursor:
+            with SpoolCursor(self, name, None) as cursor:
                 info = cursor._inspect()
         except SpoolCorruptError:
             return SpoolCursorInfo(name, None, None)

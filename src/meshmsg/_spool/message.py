@@ -14,7 +14,8 @@ class SpoolMessage(bytes):
     The body is the last of its `frames`, as of a `Message`.
 
     Attributes:
-        seq: Its number in the spool, from 1 on; the same each time it is read.
+        seq: Its number in the spool, from 1 on; the same each time it is read. `number` is the
+            same, and the name that it has of a message that a socket received, too.
         epoch: In which life of the spool it was put: 1 in the first, in each later one some number
             that is higher. A number that was given twice, as its first message was never durable,
             differs in this.
@@ -35,13 +36,18 @@ class SpoolMessage(bytes):
         return self._note
 
     @property
+    def number(self) -> int:
+        """Its number in the spool: what `Message.number` is where a socket received it."""
+        return self.seq
+
+    @property
     def frames(self) -> tuple[bytes, ...]:
         """All its frames, as a socket sent them into the spool; the last is the body."""
         return *self._front, bytes(self)
 
     @property
     def topic(self) -> str:
-        """What a Pub sent it under: the first of several frames; "" when it is a single one."""
+        """What it was put under: the first of several frames; "" when it is a single one."""
         return self._front[0].decode("utf-8", "surrogateescape") if self._front else ""
 
     @property

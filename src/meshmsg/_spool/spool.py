@@ -21,7 +21,6 @@ from meshmsg._binding.errors import (
     SpoolLockedError,
     UsageError,
 )
-from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool.arguments import (
     COMPACT_RATIO,
     TOMBSTONE_AGE,
@@ -33,6 +32,7 @@ from meshmsg._spool.arguments import (
     cursor_names,
     flag,
     folder,
+    no_spool,
     origin_of,
     producer_of,
     segment_age_ms,
@@ -44,7 +44,7 @@ from meshmsg._spool.arguments import (
 )
 from meshmsg._spool.arrow import append_batch
 from meshmsg._spool.kept import Kept
-from meshmsg._spool.puts import last_of, put_of, returned
+from meshmsg._spool.puts import SpoolOptions, last_of, planned, put_of, returned
 from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
 
@@ -80,7 +80,7 @@ class Spool(Kept):
     came before it, so many callers share each sync.
 
     Args:
-        path: The folder. It is made, if the one above it is there.
+        path: The folder. It is made, if the one above it is there; see `create`.
         durability: What it takes until `append` returns, and until a message can be read.
             "disk" (the default): it survives the process, the system and the machine's power, on a
             device that keeps what it says it has. "os": the system has it, so it survives the
@@ -112,12 +112,15 @@ class Spool(Kept):
         uuid: What it is called, 16 bytes, if it is made now; None: at random. With one, what is
             put again into a new folder, in the same order, has the same names as before: that is
             for who makes messages again, and nobody else.
+        create: Make one where there is none. False: only open what is there; else SpoolError says
+            what is there in its place, and nothing is changed.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
         SpoolError: The folder cannot be used: not there, not permitted, of a later version; every
-            user of this machine may write to it; or it is on another machine, without `remote`.
+            user of this machine may write to it; it is on another machine, without `remote`; or
+            there is no spool, and `create` is False.
         UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 
@@ -140,9 +143,11 @@ class Spool(Kept):
         compact_ratio: float = COMPACT_RATIO,
         tombstone_age: float = TOMBSTONE_AGE,
         uuid: bytes | None = None,
+        create: bool = True,
     ) -> None:
         gaps = choice("on_corruption", on_corruption, _CORRUPTION) == "gap"
         super().__init__(folder(path), gaps)
+        makes = flag("create", create)
         owner = ffi.new("char[]", f"process {os.getpid()} on {os.uname().nodename}".encode()[:127])
         opts = ffi.new("mm_spool_opts *")
         opts.level = _LEVELS[choice("durability", durability, _LEVELS)]
@@ -165,15 +170,20 @@ class Spool(Kept):
         self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
         self._level = int(opts.level)
         self._durability: Durability = durability
-        self.recovery: SpoolRecovery = self._open(opts)
+        self.recovery: SpoolRecovery = self._open(opts, makes)
         """What was found when it was opened."""
         if uuid is not None and self.info().uuid != uuid.hex():
             is_called = self.info().uuid
             self.close()
             raise UsageError(f"{self.path} is there, and its uuid is {is_called}, not {uuid.hex()}")
 
-    def _open(self, opts: Any) -> SpoolRecovery:
-        made, why_not = _make_folder(self.path)
+    def _open(self, opts: Any, makes: bool) -> SpoolRecovery:
+        if not makes and (there := no_spool(self.path)):
+            raise SpoolError(
+                f"{self.path}: opening it, and not making it (create=False): {there}",
+                code=lib.MM_ENOENT,
+            )
+        made, why_not = _make_folder(self.path) if makes else (False, "")
         report, out = ffi.new("mm_spool_report *"), ffi.new("mm_spool **")
         rc = int(lib.mm_spool_open(os.fsencode(self.path), opts, report, out))
         if rc < 0 and made:
@@ -212,7 +222,7 @@ class Spool(Kept):
         wait: bool = True,
         timeout: float | None = None,
         origin: Origin | None = None,
-        **options: Unpack[MessageOptions],
+        **options: Unpack[SpoolOptions],
     ) -> int | None:
         """Put a message, and wait until it is kept as `durability` says.
 
@@ -227,7 +237,8 @@ class Spool(Kept):
             origin: Who puts it, and its number there, as in `("orders", 42)`: a name, or 16 bytes,
                 and a number that goes up. One that is not above the last of its producer was put
                 before, and is not put again (docs/spool.md, "Putting once").
-            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp`, and `topic`,
+                `expires`, `delay`, `at`, `priority` (`SpoolOptions`).
 
         Returns:
             Its number; a `SpoolRepeat` with that of the first one, if it was put before, which is
@@ -242,7 +253,9 @@ class Spool(Kept):
             TooLargeError: It has no room in a segment file.
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
-        put = put_of(*(self, [exact_bytes(data)], octets_of(options), origin_of(origin)), wait=wait)
+        same = planned(options)
+        body = same.body(exact_bytes(data))
+        put = put_of(self, [body], same.plan, origin_of(origin), wait=wait)
         self._put(put, timeout)
         return returned(put)
 
@@ -253,7 +266,7 @@ class Spool(Kept):
         wait: bool = True,
         timeout: float | None = None,
         origin: Origin | None = None,
-        **options: Unpack[MessageOptions],
+        **options: Unpack[SpoolOptions],
     ) -> range:
         """Put messages in their order, and wait until all are kept as `durability` says.
 
@@ -283,13 +296,14 @@ class Spool(Kept):
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = ends_of(timeout)
-        meta, known = octets_of(options), origin_of(origin)
+        same, known = planned(options), origin_of(origin)
         source = iter(messages)
         first = last = sent = 0
         run, broken = _taken(source)
         while run:
             more, broken = _taken(source) if broken is None else ([], broken)
-            put = put_of(self, run, meta, known, sent=sent, wait=wait and not more)
+            bodies = same.bodies(run)
+            put = put_of(self, bodies, same.plan, known, sent=sent, wait=wait and not more)
             self._put(put, left_of(deadline), sent)
             sent += len(run)
             first, last = first or put.first, put.last or last

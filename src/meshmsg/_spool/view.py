@@ -9,10 +9,11 @@ import os
 from typing import Any, Literal
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._spool.arguments import choice, flag, folder, whole
+from meshmsg._spool.arguments import Producer, choice, flag, folder, producer_of, whole
 from meshmsg._spool.cursor import SpoolCursorInfo, names_of
 from meshmsg._spool.held import Held
 from meshmsg._spool.reader import SpoolReader, read
+from meshmsg._spool.starts import find
 from meshmsg._spool.told import SpoolInfo, info_of
 
 
@@ -37,6 +38,7 @@ class SpoolView(Held):
     """
 
     _opens = lib.mm_spool_view_reader_open
+    _young = lib.mm_spool_view_since
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class SpoolView(Held):
         return SpoolReader(self, self.info().first_seq if seq is None else whole("seq", seq, 1))
 
     read = read
+    find = find
 
     def info(self) -> SpoolInfo:
         """Look what it is at this moment, as far as its files say.
@@ -84,6 +87,31 @@ class SpoolView(Held):
             ClosedError: The view was closed.
         """
         return info_of(self._inspected())
+
+    def last_origin(self, producer: Producer) -> int | None:
+        """Tell the last number that a producer put, as far as its files say: where it goes on.
+
+        It reads the file of the producers, and the messages behind what that tells of: one segment
+        file at most. If that file is lost, it reads all from the first message with an origin on.
+        Thread-safe: yes.
+
+        Args:
+            producer: As in an `origin` of `Spool.append`.
+
+        Returns:
+            The number. None: nothing is known of it, as of `Spool.last_origin`.
+
+        Raises:
+            SpoolError: The files cannot be read.
+            ClosedError: The view was closed.
+            UsageError, TypeError: It is no producer.
+        """
+        octets = ffi.from_buffer("uint8_t[]", producer_of(producer))
+        number = ffi.new("uint64_t *")
+        with self._in_use() as pointer:
+            rc = int(lib.mm_spool_view_last_origin(pointer, octets, number))
+        self._raise_for(rc, "looking for a producer")
+        return int(number[0]) if rc else None
 
     def _inspected(self) -> Any:
         out = ffi.new("mm_spool_info *")

@@ -16,8 +16,6 @@ from meshmsg._binding.message import Message
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.grouped import (
     GroupInfo,
-    GroupStart,
-    check_start,
     drop_group,
     group_name,
     groups_of,
@@ -29,6 +27,7 @@ from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import shown, subscribers_of, waited_topic
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
+from meshmsg._spool.starts import Start, begin_of
 from meshmsg._sync.sending import send_body, send_packed, sent_at_once
 from meshmsg._sync.socket import Socket
 from meshmsg._sync.spooled import put_published
@@ -219,7 +218,7 @@ def groups(self: Socket[Any]) -> list[GroupInfo]:
 
 
 @verb
-def seek_group(self: Socket[Any], name: str, start: GroupStart) -> None:
+def seek_group(self: Socket[Any], name: str, start: Start) -> None:
     """Have a group that nobody is in go on elsewhere; one that is not there is made.
 
     That is on the disk when it returns. Thread-safe: yes. It waits for the disk.
@@ -227,8 +226,9 @@ def seek_group(self: Socket[Any], name: str, start: GroupStart) -> None:
     Args:
         name: The group's.
         start: "earliest": with the first message that is there; "latest": with what is published
-            from now on; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock
-            of this machine; or the number of a message.
+            from now on; "seq:42", or 42: with that number; "last:100": with the last hundred
+            numbers; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock of
+            this machine.
 
     Raises:
         UsageError: A subscriber is in it; the number is beyond the next message; there are 64
@@ -240,7 +240,7 @@ def seek_group(self: Socket[Any], name: str, start: GroupStart) -> None:
         TypeError: The name is no text, or `start` is no number.
     """
     group_name(name)
-    check_start(start)
+    begin_of("start", start)
     move_group(published_of(self), name, start)
 
 

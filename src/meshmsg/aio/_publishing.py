@@ -16,8 +16,6 @@ from meshmsg._binding.message import Message
 from meshmsg._binding.note import MessageOptions
 from meshmsg._delivery.grouped import (
     GroupInfo,
-    GroupStart,
-    check_start,
     drop_group,
     group_name,
     groups_of,
@@ -29,6 +27,7 @@ from meshmsg._roles.subscribed import Subscribed, not_subscribed
 from meshmsg._roles.topics import shown, subscribers_of, waited_topic
 from meshmsg._socket.options import check_count
 from meshmsg._socket.signature import verb
+from meshmsg._spool.starts import Start, begin_of
 from meshmsg.aio._loop import DRAINED, PEERS
 from meshmsg.aio._sending import send_on, send_packed, sent_at_once
 from meshmsg.aio._socket import Socket
@@ -236,7 +235,7 @@ async def groups(self: Socket[Any]) -> list[GroupInfo]:
 
 
 @verb
-async def seek_group(self: Socket[Any], name: str, start: GroupStart) -> None:
+async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
     """Have a group that nobody is in go on elsewhere; one that is not there is made.
 
     Thread-safe: yes. Cancel-safe: yes; it may go on, and be moved.
@@ -244,14 +243,15 @@ async def seek_group(self: Socket[Any], name: str, start: GroupStart) -> None:
     Args:
         name: The group's.
         start: "earliest": with the first message that is there; "latest": with what is published
-            from now on; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock
-            of this machine; or the number of a message.
+            from now on; "seq:42", or 42: with that number; "last:100": with the last hundred
+            numbers; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock of
+            this machine.
 
     Raises:
         UsageError, SpoolError, ClosedError, TypeError: As `meshmsg.Pub.seek_group`.
     """
     group_name(name)
-    check_start(start)
+    begin_of("start", start)
     published = published_of(self)
     await published.given._in_thread(lambda: move_group(published, name, start))
 

@@ -15,8 +15,9 @@ from meshmsg._binding.core import lib, to_ms
 from meshmsg._binding.errors import ClosedError
 from meshmsg._spool import cursor as threads
 from meshmsg._spool import kept
-from meshmsg._spool.arguments import lease_ms, whole
+from meshmsg._spool.arguments import lease_ms
 from meshmsg._spool.reader import SpoolReader as ThreadsReader
+from meshmsg._spool.starts import Begin, Start, begin_of
 from meshmsg.aio._spool.reader import SpoolReader
 from meshmsg.aio._spool.waits import Waits
 
@@ -35,9 +36,9 @@ class SpoolCursor:
     share one. In the child of a fork it is closed.
     """
 
-    def __init__(self, spool: Waits, name: str, start: int) -> None:
+    def __init__(self, spool: Waits, name: str, begin: Begin) -> None:
         self._spool = spool
-        self._cursor = threads.SpoolCursor(spool._spool, name, start)
+        self._cursor = threads.cursor_at(spool._spool, name, begin)
         self._readers: weakref.WeakSet[_NotDone] = weakref.WeakSet()
         self._closing: asyncio.Future[None] | None = None
 
@@ -128,14 +129,15 @@ class SpoolCursor:
         """
         return self._open().is_done(seq)
 
-    async def seek(self, seq: int) -> None:
+    async def seek(self, seq: Start) -> None:
         """Go to a message, back or forth: all below it is done, and nothing else; it is saved.
 
         Readers that it gave go on where they are. Thread-safe: yes. Cancel-safe: yes; it may go on,
         to where it was told.
 
         Args:
-            seq: The number that is next, up to one beyond the last message.
+            seq: The number that is next, up to one beyond the last message; or where that is in
+                words, as the `start` of `Spool.cursor`.
 
         Raises:
             SpoolTrimmedError: It was removed; `first` is the first that is there.
@@ -143,7 +145,7 @@ class SpoolCursor:
             SpoolFailedError: It could not be saved.
             ClosedError: It, or its spool, was closed.
         """
-        whole("seq", seq, 1)
+        begin_of("seq", seq)
         cursor = self._open()
         await self._spool._in_thread(lambda: cursor.seek(seq))
 

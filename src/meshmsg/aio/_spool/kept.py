@@ -11,7 +11,8 @@ import threading
 
 from meshmsg._binding.core import to_ms
 from meshmsg._spool.arguments import cursor_name, lease_ms, whole
-from meshmsg._spool.cursor import SpoolCursorInfo, Start, start_of
+from meshmsg._spool.cursor import SpoolCursorInfo
+from meshmsg._spool.starts import Start, begin_of
 from meshmsg._spool.told import SpoolCompaction
 from meshmsg.aio._spool.cursor import SpoolCursor, SpoolLease
 from meshmsg.aio._spool.waits import Waits
@@ -28,9 +29,11 @@ class Kept(Waits):
 
         Args:
             name: 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen, with no dot in front.
-            start: Where one begins that is made: "earliest": with the first message that is there;
-                "latest": with what is put from now on; or a number. One that is there goes on where
-                it was.
+            start: Where one begins that is made; one that is there goes on where it was.
+                "earliest": with the first message that is there; "latest": with what is put from
+                now on; "seq:42", or 42: with that number; "last:100": with the last hundred
+                numbers; "since:5m": with what was put in the last 5 minutes (s, m, h, d), by the
+                clock of this machine.
 
         Returns:
             The cursor. Close it, or use it in an `async with`.
@@ -43,7 +46,7 @@ class Kept(Waits):
             ClosedError: The spool was closed.
             UsageError, TypeError: An argument is wrong.
         """
-        name, begins = cursor_name("name", name), start_of(start)
+        name, begins = cursor_name("name", name), begin_of("start", start)
         self._check_open()
         opening = asyncio.get_running_loop().run_in_executor(None, SpoolCursor, self, name, begins)
         try:
@@ -51,6 +54,26 @@ class Kept(Waits):
         except asyncio.CancelledError:
             opening.add_done_callback(_unwanted)
             raise
+
+    async def find(self, start: Start) -> int:
+        """Return the number of the message that a start means at this moment.
+
+        So `spool.reader(await spool.find("since:5m"))` reads what was put in the last 5 minutes.
+        Thread-safe: yes. Cancel-safe: yes.
+
+        Args:
+            start: "earliest", "latest", "seq:42" or 42, "last:100", "since:5m", as of a cursor.
+
+        Returns:
+            The number; 1 behind the last one, if what is meant is yet to come.
+
+        Raises:
+            UsageError, TypeError: It says nothing that there is.
+            SpoolFailedError: The disk failed.
+            ClosedError: The spool was closed.
+        """
+        begin_of("start", start)
+        return await self._in_thread(lambda: self._spool.find(start))
 
     async def cursors(self) -> list[SpoolCursorInfo]:
         """List the cursors, in the order of their names, open or not.

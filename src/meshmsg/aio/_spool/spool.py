@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from meshmsg._binding.core import EAGAIN
 from meshmsg._binding.data import Data, exact_bytes
-from meshmsg._binding.note import MessageOptions, octets_of
 from meshmsg._spool import spool as threads
 from meshmsg._spool.arguments import (
     COMPACT_RATIO,
@@ -25,7 +24,7 @@ from meshmsg._spool.arguments import (
     origin_of,
     whole,
 )
-from meshmsg._spool.puts import Put, put_of, returned
+from meshmsg._spool.puts import Put, SpoolOptions, planned, put_of, returned
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
@@ -74,11 +73,13 @@ class Spool(Kept):
         tombstone_age: Seconds that a tombstone, a message with a key and an empty body, stays
             behind the compaction that took what it deletes; 0: it goes with that.
         uuid: What it is called, 16 bytes, if it is made now; None: at random.
+        create: Make one where there is none; False: only open what is there.
 
     Raises:
         SpoolLockedError: Another process, or this one, has it open; `owner` says which.
         SpoolCorruptError: Messages that were durable are gone, and on_corruption is "fail".
-        SpoolError: The folder cannot be used: not there, not permitted, of a later version.
+        SpoolError: The folder cannot be used: not there, not permitted, of a later version; or
+            there is no spool, and `create` is False.
         UsageError, TypeError: An argument is wrong, or the spool is there and has another uuid.
     """
 
@@ -101,6 +102,7 @@ class Spool(Kept):
         compact_ratio: float = COMPACT_RATIO,
         tombstone_age: float = TOMBSTONE_AGE,
         uuid: bytes | None = None,
+        create: bool = True,
     ) -> None:
         self._spool = threads.Spool(
             path,
@@ -119,6 +121,7 @@ class Spool(Kept):
             compact_ratio=compact_ratio,
             tombstone_age=tombstone_age,
             uuid=uuid,
+            create=create,
         )
         self.path: str = self._spool.path
         """The folder."""
@@ -139,7 +142,7 @@ class Spool(Kept):
         wait: bool = True,
         timeout: float | None = None,
         origin: Origin | None = None,
-        **options: Unpack[MessageOptions],
+        **options: Unpack[SpoolOptions],
     ) -> int | None:
         """Put a message, and wait until it is kept as `durability` says.
 
@@ -157,7 +160,8 @@ class Spool(Kept):
             origin: Who puts it, and its number there, as in `("orders", 42)`: a name, or 16 bytes,
                 and a number that goes up. One that is not above the last of its producer was put
                 before, and is not put again (docs/spool.md, "Putting once").
-            options: What goes with it: `key`, `headers`, `ttl`, `timestamp` (`MessageOptions`).
+            options: What goes with it: `key`, `headers`, `ttl`, `timestamp`, and `topic`,
+                `expires`, `delay`, `at`, `priority` (`SpoolOptions`).
 
         Returns:
             Its number; a `SpoolRepeat` with that of the first one, if it was put before, which is
@@ -173,7 +177,9 @@ class Spool(Kept):
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
         deadline = self._deadline(timeout)
-        put = put_of(self._spool, [exact_bytes(data)], octets_of(options), origin_of(origin))
+        same = planned(options)
+        body = same.body(exact_bytes(data))
+        put = put_of(self._spool, [body], same.plan, origin_of(origin))
         await self._put(put, deadline)
         if wait and put.until:
             await self._kept(put.until, deadline, 1)
@@ -188,7 +194,7 @@ class Spool(Kept):
         wait: bool = True,
         timeout: float | None = None,
         origin: Origin | None = None,
-        **options: Unpack[MessageOptions],
+        **options: Unpack[SpoolOptions],
     ) -> range:
         """Put messages in their order, and wait until all are kept as `durability` says.
 
@@ -221,12 +227,13 @@ class Spool(Kept):
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = self._deadline(timeout)
-        meta, known = octets_of(options), origin_of(origin)
+        same, known = planned(options), origin_of(origin)
         first = last = sent = until = 0
         if isinstance(messages, AsyncIterable):
             try:
                 async for one in messages:
-                    put = put_of(self._spool, [exact_bytes(one)], meta, known, sent=sent)
+                    body = same.body(exact_bytes(one))
+                    put = put_of(self._spool, [body], same.plan, known, sent=sent)
                     await self._put(put, deadline, sent)
                     sent += 1
                     first, last = first or put.first, put.last or last
@@ -236,7 +243,7 @@ class Spool(Kept):
                 raise
         else:
             for run, broken in _runs(iter(messages)):
-                put = put_of(self._spool, run, meta, known, sent=sent)
+                put = put_of(self._spool, same.bodies(run), same.plan, known, sent=sent)
                 await self._put(put, deadline, sent)
                 sent += len(run)
                 first, last = first or put.first, put.last or last

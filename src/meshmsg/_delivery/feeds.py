@@ -1,6 +1,6 @@
 """A spool that feeds a socket: what became of what was put for it.
 
-Not here: the socket (_delivery/spooled.py). Law: a feed ends before its spool, whoever closes
+Not here: the socket (spooled.py). Law: a feed ends before its spool, whoever closes
 which first.
 """
 
