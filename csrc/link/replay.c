@@ -125,8 +125,8 @@ replay_endpoint(const mmi_link *link)
     return dialed != NULL ? dialed : bound != NULL ? bound : link;
 }
 
-/* A copy of a spool has its uuid.  Where two of one are heard, or one goes on where another was, the
- * numbers of one mean nothing in the other: nothing tells what is missed, but that it is so. */
+/* A copy of a spool has its uuid.  Where two of one are heard, or one goes on where another was,
+ * the numbers of one mean nothing in the other: nothing tells what is missed, but that it is so. */
 static void
 replay_copied(mmi_link *link, uint64_t epoch, const uint8_t *producer)
 {

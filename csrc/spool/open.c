@@ -108,8 +108,8 @@ open_ignore(void *arg, const mmi_entry *entry)
 }
 
 /* The folder for what is set aside.  One that has nothing yet is made anew: if a sync of its name
- * failed before, one that says OK now says nothing of it.  Where there is none, and no room for one,
- * there is none in this life: what has to be set aside finds no room then. */
+ * failed before, one that says OK now says nothing of it.  Where there is none, and no room for
+ * one, there is none in this life: what has to be set aside finds no room then. */
 static int
 open_quarantine(mmi_spool *s)
 {

@@ -266,10 +266,11 @@ repair_go_on(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found)
     return MM_OK;
 }
 
-/* There is no room for the head of a new file, and nothing that it would have: the last one goes on.
- * If its name may not be durable it is given again, as to a new one; before that the state says that
- * all before it was durable.  Nothing more goes into it where something torn stands, which a new
- * file takes the place of, or cuts, when there is room; or where the name is the only one. */
+/* There is no room for the head of a new file, and nothing that it would have: the last one goes
+ * on.  If its name may not be durable it is given again, as to a new one; before that the state
+ * says that all before it was durable.  Nothing more goes into it where something torn stands,
+ * which a new file takes the place of, or cuts, when there is room; or where the name is the only
+ * one. */
 static int
 repair_full(mmi_spool *s, mmi_spool_file *f, const mmi_spool_found *found, bool named,
             mmi_spool_report *report)
