@@ -288,11 +288,11 @@ def test_a_copy_beside_its_original_is_told_once_and_keeps_its_numbers() -> None
     """Also where its messages are of another life than those before them."""
     with publisher() as (peer, sub), another(sub) as copy:
         peer.send(COUNTED + ref.command(*at(10)) + ref.message(b"t", b"x"))
-        assert sub.recv(timeout=WAIT_S).seq == (7, 10)
+        assert sub.recv(timeout=WAIT_S).seq == (LIFE, 10)
         message = ref.message(b"t", b"y")
         copy.send(COUNTED + ref.command(*at(1)) + message + counted(9) + message + message)
         got = [sub.recv(timeout=WAIT_S).seq for _ in range(3)]
-        assert got == [(7, 1), (9, 2), (9, 3)]
+        assert got == [(LIFE, 1), (life(PRODUCER, 9), 2), (life(PRODUCER, 9), 3)]
         [why] = copies_told(sub)
         assert why.startswith("two publishers say they have this spool")
 
@@ -302,12 +302,12 @@ def test_an_earlier_life_in_the_place_of_a_later_one_is_told(epoch: int) -> None
     """A life that is the same, or later, is that spool's own."""
     with publisher() as (peer, sub):
         peer.send(COUNTED + ref.command(*at(10)) + ref.message(b"t", b"x"))
-        assert sub.recv(timeout=WAIT_S).seq == (7, 10)
+        assert sub.recv(timeout=WAIT_S).seq == (LIFE, 10)
         peer.socket.close()
         wait_until(lambda: sub.peers() == [])
         with another(sub) as moved:
             moved.send(counted(epoch) + ref.command(*at(11)) + ref.message(b"t", b"x"))
-            assert sub.recv(timeout=WAIT_S).seq == (epoch, 11)
+            assert sub.recv(timeout=WAIT_S).seq == (life(PRODUCER, epoch), 11)
             assert [why.split(",")[0] for why in copies_told(sub)] == (
                 ["the spool goes on in an earlier life"] if epoch < 7 else []
             )
