@@ -93,9 +93,10 @@ def test_parquet_has_the_same_part(spool: Path, capsys: Told, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--since", "5"], "--since is 'since:5'"),
-        (["--since", "since:5m"], "--since is"),
-        (["--since", "0s"], "--since is"),
+        (["--since", "5"], "--since is '5'; it is a time, as 90s, 5m, 2h or 7d"),
+        (["--since", "since:5m"], "--since is 'since:5m'; it is a time"),
+        (["--since", "0s"], "--since is '0s'; it is a time"),
+        (["--since", "9" * 30 + "d"], "it is a time"),
         (["--from", "now"], "--from (--first) is 'now'; it is 'earliest'"),
         (["--from", "0"], "--from (--first) is 0; it is 1 and more"),
         (["--from", "-3"], "--from (--first) is '-3'"),

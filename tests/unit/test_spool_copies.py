@@ -102,12 +102,14 @@ def test_a_copy_in_the_place_of_its_original_is_told_if_its_life_says_so(
         with world.socket("Sub", connect=bound, **options) as sub:
             heard(sub, BEFORE + AFTER)
             pub.send(b"live")
-            heard(sub, 1)
+            last = heard(sub, 1)[0].seq
             pub.close()
             with publishing(world, then, bind=bound) as (_, again):
                 again.wait_for_subscribers(timeout=WAIT_S)
                 again.send(b"1")
-                assert heard(sub, 1) == [b"1"]
+                got = heard(sub, 1)[0]
+                assert got == b"1"
+                assert got.seq[0] != last[0]
                 kind = mm.EventKind.REPLAY_LOST
                 found = [e.detail for e in sub.events() if e.kind is kind]
                 assert any("in an earlier life" in why for why in found) is earlier

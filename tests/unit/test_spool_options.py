@@ -166,6 +166,7 @@ def test_a_topic_that_is_too_large_is_told(tmp_path: Path) -> None:
         with pytest.raises(mm.TooLargeError) as raised:
             spool.append_many([b"1", b"2" * 60_000, b"3"], topic="t" * 10_000)
         assert (raised.value.sent, raised.value.size) == (1, 70_000)  # type: ignore[attr-defined]
+        spool.flush()
         assert len(read(spool)) == 1
 
 

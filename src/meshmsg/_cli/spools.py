@@ -218,7 +218,11 @@ def part_of(first: str | None, since: str | None, last: str | None) -> Part:
 def begin_at(first: str | None, since: str | None) -> Begin | None:
     """Return where `--from` or `--since` says that it begins; None: neither was said."""
     if since is not None:
-        return begin_of("--since", f"since:{since}")
+        try:
+            return begin_of("--since", f"since:{since}")
+        except UsageError as error:
+            words = "it is a time, as 90s, 5m, 2h or 7d"
+            raise UsageError(f"--since is {since!r}; {words}") from error
     return None if first is None else begin_of("--from (--first)", start_of(first))
 
 

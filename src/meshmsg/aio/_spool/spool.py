@@ -161,7 +161,8 @@ class Spool(Kept):
                 and a number that goes up. One that is not above the last of its producer was put
                 before, and is not put again (docs/spool.md, "Putting once").
             options: What goes with it: `key`, `headers`, `ttl`, `timestamp`, and `topic`,
-                `expires`, `delay`, `at`, `priority` (`SpoolOptions`).
+                `expires`, `delay`, `at`, `priority` (`SpoolOptions`). The last three mean something
+                to a Push or Pub with this spool only: a reader gets it at once.
 
         Returns:
             Its number; a `SpoolRepeat` with that of the first one, if it was put before, which is
