@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from meshmsg._binding.snapshots import Event, EventKind, Reason
-from meshmsg.mesh._ways import DOUBLINGS_MAX, STABLE_S, Ways
+from meshmsg.mesh._following.ways import DOUBLINGS_MAX, STABLE_S, Ways
 
 NODE, OTHER = b"n" * 16, b"o" * 16
 URLS = ("tcp://a:1", "tcp://b:1", "tcp://c:1", "tcp://d:1")

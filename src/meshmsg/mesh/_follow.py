@@ -3,9 +3,9 @@
 Not here: which of them (_select.py). Law: a rumour closes no connection: an endpoint that lives is
 left only by its node's own word, that it leaves or offers it no more, or when another choice is
 connected in its place. Who is UNREACHABLE is not dialed anew; who is FORGOTTEN is left as soon as
-no connection lives. An end is evidence of a node, and so is what comes (_evidence.py). Of a node
-one endpoint is dialed (_ways.py). Where a socket proves by its node's key whose it is, nobody else
-is taken at its endpoint.
+no connection lives. Of a node one endpoint is dialed, and what happens to a connection is evidence
+of it (_following). Where a socket proves by its node's key whose it is, nobody else is taken at its
+endpoint.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from meshmsg._socket.endpoints import connect_node
 from meshmsg._socket.peers import all_peers
 from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
-from meshmsg.mesh._evidence import Hearing, Losses
+from meshmsg.mesh._following.evidence import Hearing, Losses
+from meshmsg.mesh._following.ways import Ways
 from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
 from meshmsg.mesh._watch import concerns
-from meshmsg.mesh._ways import Ways
 
 ENDPOINTS_MAX = 4_096
 """Endpoints that one socket is connected to by the mesh."""
