@@ -1,18 +1,23 @@
 """Each server of a service is replaced by a new one, while requests come, and none is lost.
 
+A server that gets SIGTERM first has the clients send it no more, then answers what has come, then
+leaves. A request that is not answered at the first try is counted, and asked again.
+
 Run it: python examples/mesh_rolling_restart.py
 """
 
+import itertools
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import meshmsg as mm
 from meshmsg.mesh import Mesh
 
 SERVERS = 3
-REQUESTS = 100
-"""Between two restarts."""
+CLIENTS = 4
 
 
 def serve(name: str, seed: str) -> None:
@@ -23,14 +28,30 @@ def serve(name: str, seed: str) -> None:
     ):
         signal.signal(signal.SIGTERM, lambda *_: rep.stop_receiving())
         mesh.announce("upper", rep)
-        for request in rep:
+        for request in rep:  # it ends when each client has said that it has sent its last
             request.reply(request.upper())
-        rep.drain(timeout=10).raise_for_loss()
+        rep.drain(timeout=10).raise_for_loss()  # the answers are out
 
 
 def main() -> None:
     """Ask all the time, and restart one server after the other."""
+    asked: list[bool] = []
+    failed: list[str] = []
+    over = threading.Event()
     with Mesh(cluster="example", name="client") as mesh, mesh.connect("upper", mm.Req) as req:
+
+        def ask_on(name: str) -> None:
+            """Ask until all servers are new ones, and note each answer and each failed try."""
+            for number in itertools.count():
+                if over.is_set():
+                    break
+                word = f"{name}-{number}".encode()
+                try:
+                    answer = req.request(word, timeout=5)
+                except (mm.TimedOutError, mm.PeerError) as error:
+                    failed.append(f"{word.decode()}: {error}")
+                    answer = req.request(word, timeout=5, retries=5)
+                asked.append(answer == word.upper())
 
         def start(name: str) -> subprocess.Popen[bytes]:
             with mesh.watch("upper") as watch:
@@ -39,23 +60,20 @@ def main() -> None:
                     pass
             return server
 
-        def ask() -> int:
-            words = [f"{name}-{number}".encode() for number in range(REQUESTS)]
-            answers = [req.request(word, timeout=5, retries=5) for word in words]
-            return sum(a == word.upper() for a, word in zip(answers, words, strict=True))
-
-        name = "first"
         servers = [start(f"old-{number}") for number in range(SERVERS)]
-        right = ask()
-        for number, old in enumerate(servers[:]):
-            name = f"new-{number}"
-            servers.append(start(name))
-            old.terminate()
-            right += ask()
-            assert old.wait(60) == 0
+        with ThreadPoolExecutor(CLIENTS) as threads:
+            clients = [threads.submit(ask_on, name) for name in "abcd"[:CLIENTS]]
+            for number, old in enumerate(servers[:]):
+                servers.append(start(f"new-{number}"))
+                old.terminate()
+                assert old.wait(60) == 0
+            over.set()
+            for client in clients:
+                client.result()
         names = sorted(member.record.name for member in mesh.services()["upper"])
         print(f"{SERVERS} servers were restarted, now: {', '.join(names)}")
-        print(f"{REQUESTS * (SERVERS + 1)} requests, answered: {right}")
+        print(f"{len(asked)} requests, all answered: {all(asked)}, asked again: {len(failed)}")
+        print("".join(f"{words}\n" for words in failed), end="")
         for server in servers[SERVERS:]:
             server.terminate()
             server.wait(60)

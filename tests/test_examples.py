@@ -64,7 +64,10 @@ SAYS = {
         "trimmed afterwards: True",
     ],
     "mesh_workers.py": ["10 of 10 found by one seed", "2000 jobs, each done once: True"],
-    "mesh_rolling_restart.py": ["now: new-0, new-1, new-2", "400 requests, answered: 400"],
+    "mesh_rolling_restart.py": [
+        "now: new-0, new-1, new-2",
+        "all answered: True, asked again: 0",
+    ],
     "spark_features.py": [
         "200 texts from 8 clients, each with its own features: True",
         "a worker was killed: True",

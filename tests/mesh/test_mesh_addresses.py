@@ -114,12 +114,12 @@ def test_a_socket_on_all_addresses_is_told_at_that_of_the_node() -> None:
 
 
 def test_loopback_of_another_machine_is_not_connected_to() -> None:
-    """The next endpoint is, if there is one."""
+    """The others are, in the order that its node has them."""
     endpoints = ["tcp://127.0.0.1:3", "ipc:///x", "tcp://10.0.0.5:1"]
-    assert usable(endpoints, "a#1", "a#1") == "tcp://127.0.0.1:3"
-    assert usable(endpoints, "b#1", "a#1") == "tcp://10.0.0.5:1"
-    assert usable(endpoints[:2], "b#1", "a#1") == ""
-    assert usable(["tcp://169.254.169.254:80", "inproc://x", "junk"], "b#1", "a#1") == ""
+    assert usable(endpoints, "a#1", "a#1") == endpoints
+    assert usable(endpoints, "b#1", "a#1") == ["tcp://10.0.0.5:1"]
+    assert usable(endpoints[:2], "b#1", "a#1") == []
+    assert usable(["tcp://169.254.169.254:80", "inproc://x", "junk"], "b#1", "a#1") == []
 
 
 def test_this_machine_has_the_same_name_each_time() -> None:

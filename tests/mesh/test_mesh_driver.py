@@ -64,9 +64,9 @@ class Script:
         self.noted.append(("arrived", arrival))
         self.out += self.reply(arrival)
 
-    def saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+    def saw(self, now: float, node: bytes, evidence: Evidence, address: str = "") -> None:
         """Note."""
-        self.noted.append(("saw", node, evidence))
+        self.noted.append(("saw", node, evidence, address))
 
     def missed(self, now: float, address: str) -> None:
         """Note."""
@@ -153,9 +153,9 @@ def nodes() -> Iterator[list[Node]]:
 
 
 def test_losses_of_users_are_evidence_at_once(nodes: list[Node]) -> None:
-    """The core is told of each node; nothing is closed."""
+    """The core is told of each node, at whatever address; nothing is closed."""
     nodes[0].driver.lost([NODE, b"o" * 16])
-    told = [("saw", NODE, Evidence.LOST), ("saw", b"o" * 16, Evidence.LOST)]
+    told = [("saw", NODE, Evidence.LOST, ""), ("saw", b"o" * 16, Evidence.LOST, "")]
     assert nodes[0].noted("saw") == told
 
 
@@ -180,7 +180,7 @@ def test_a_port_that_nobody_listens_at_is_evidence(nodes: list[Node]) -> None:
     for count in (1, 2):
         a.say(Send(b.link.address, b"x", NODE))
         eventually(lambda count=count: len(a.noted("saw")) == count)
-    assert a.noted("saw") == [("saw", NODE, Evidence.REFUSED)] * 2
+    assert a.noted("saw") == [("saw", NODE, Evidence.REFUSED, b.link.address)] * 2
     assert a.noted("missed") == [("missed", b.link.address)] * 2
     assert "refused" in a.link.errors[b.link.address]
 
@@ -191,7 +191,7 @@ def test_a_connection_that_ends_is_evidence(nodes: list[Node]) -> None:
     a.say(Send(b.link.address, b"x", NODE))
     eventually(lambda: b.noted("arrived"))
     b.driver.close()
-    assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+    assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST, b.link.address)]
     assert a.noted("missed") == []
 
 
@@ -222,7 +222,7 @@ def test_silence_of_a_connection_is_evidence(
         retry_in=None,
     )
     a.link.note(event)
-    assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST)]
+    assert eventually(lambda: a.noted("saw")) == [("saw", NODE, Evidence.LOST, b.link.address)]
     assert eventually(lambda: a.link.busy == stays)
 
 
@@ -246,7 +246,7 @@ def test_what_users_heard_is_evidence(nodes: list[Node]) -> None:
     with a.driver.lock:
         a.core.doubted = [NODE]
     a.driver.listen(Listener())
-    assert eventually(lambda: a.noted("saw"))[0] == ("saw", NODE, Evidence.HEARD)
+    assert eventually(lambda: a.noted("saw"))[0] == ("saw", NODE, Evidence.HEARD, "")
     assert heard[0] == NODE
 
 

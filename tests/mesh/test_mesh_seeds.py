@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-import dns.flags
-import dns.message
-import dns.rcode
-import dns.resolver
-import dns.rrset
 import pytest
 
 import meshmsg as mm
@@ -21,50 +15,9 @@ from meshmsg.mesh import Callback, Dns, DnsSrv, SharedDir, Static
 from meshmsg.mesh._finding.asking import JITTER, SEEDS_MAX, Seeding, _Asked, seeds_of
 from meshmsg.mesh._finding.seeds import ADDRESSES_MAX, ASK_MAX_S, DIR_AGE_S, ENDING, Seed, believed
 from tests.support.meshes import eventually, node
+from tests.support.name_servers import NameServer
 
 WAIT_S = 20
-
-
-class NameServer:
-    """Answers over UDP on loopback, from a table that a test changes."""
-
-    def __init__(self) -> None:
-        self.records: dict[tuple[str, str], list[str]] = {}
-        self.ttl = 30
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        while True:
-            data, peer = self._socket.recvfrom(4096)
-            if not data:
-                return
-            asked = dns.message.from_wire(data)
-            reply = dns.message.make_response(asked)
-            reply.flags |= dns.flags.RA
-            question = asked.question[0]
-            kind = dns.rdatatype.to_text(question.rdtype)
-            said = self.records.get((question.name.to_text(), kind))
-            if said:
-                reply.answer.append(dns.rrset.from_text(question.name, self.ttl, "IN", kind, *said))
-            elif not any(name == question.name.to_text() for name, _ in self.records):
-                reply.set_rcode(dns.rcode.NXDOMAIN)
-            self._socket.sendto(reply.to_wire(max_size=65000), peer)
-
-    def resolver(self) -> dns.resolver.Resolver:
-        """Who asks it."""
-        made = dns.resolver.Resolver(configure=False)
-        made.nameservers = ["127.0.0.1"]
-        made.port = self._socket.getsockname()[1]
-        return made
-
-    def close(self) -> None:
-        """End it."""
-        self._socket.sendto(b"", self._socket.getsockname())
-        self._thread.join()
-        self._socket.close()
 
 
 @pytest.fixture

@@ -10,16 +10,17 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._cli.codes import Code
+from meshmsg._cli.mesh_table import ID_SHOWN, LiveTable, is_terminal, lines, rows
 from meshmsg._cli.showing import printable
 from meshmsg._security.tls import Secret
-from meshmsg.mesh import MemberInfo, ask
+from meshmsg.mesh import ask
 from meshmsg.mesh._outside.asking import TIMEOUT_S, Asking
-from meshmsg.mesh._outside.info import mesh_dict
+from meshmsg.mesh._outside.info import members_of, mesh_dict
 
 Given = argparse.Namespace
 if TYPE_CHECKING:
@@ -28,15 +29,15 @@ COUNT = 4
 """Round trips that `ping` makes, if nothing else is said."""
 COUNT_MAX = 1_000_000
 TIMEOUT_MAX_S = 3_600
-ID_SHOWN = 8
-"""Characters of an id that a table has."""
+AGAIN_S = 1.0
+"""Seconds after which a table that is watched is asked for anew."""
 
 
 def add(commands: Commands) -> None:
     """Add the commands below `mesh`."""
     for name, words, run in (
         ("ls", "list the nodes that a node knows, and their services", _ls),
-        ("watch", "tell what changes, as that node sees it", _with(_watch)),
+        ("watch", "show who is there and what changes, as that node sees it", _with(_watch)),
         ("explain", "tell why it sees NODE, or why it does not", _with(_explain)),
         ("ping", "ask whether it answers, and how fast", _with(_ping)),
         ("leave", "have it leave the mesh: its process goes on", _with(_leave)),
@@ -85,36 +86,12 @@ def _secret(path: str) -> Secret:
         raise UsageError(f"--secret {path!r} cannot be read: {why}") from None
 
 
-def _rows(members: Sequence[MemberInfo], me: bytes) -> list[list[str]]:
-    rows = [["name", "id", "state", "rtt ms", "address", "zone", "services"]]
-    for one in sorted(members, key=lambda m: (m.name, m.node_id)):
-        rtt = "" if one.rtt is None else f"{one.rtt * 1000:.2f}"
-        offered = [f"{s.name} ({s.role}) {' '.join(s.endpoints)}" for s in one.services]
-        mark = "*" if one.node_id == me else ""
-        rows.append(
-            [
-                one.name + mark,
-                one.node_id.hex()[:ID_SHOWN],
-                one.state.name,
-                rtt,
-                " ".join(one.addresses),
-                one.zone,
-                ", ".join(offered),
-            ]
-        )
-    return rows
-
-
 def _ls(given: Given) -> Code:
     told = ask(given.address, secret=_checked(given), timeout=given.timeout)
     if given.json:
         print(json.dumps(mesh_dict(told), indent=2))
         return Code.OK
-    rows = _rows(told.members, told.node_id)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print(printable("  ".join(cells).rstrip()))
+    print("\n".join(lines(rows(told.members, told.node_id))))
     return Code.OK
 
 
@@ -129,14 +106,35 @@ def _print_event(told: dict[str, Any], as_json: bool) -> None:
 
 
 def _watch(given: Given, asking: Asking) -> Code:
+    if not given.json and is_terminal(sys.stdout):
+        with LiveTable(sys.stdout) as table:
+            _keep(table, given, asking)
     told = asking.ask("watch", timeout=given.timeout)
     for member in told["members"]:
         if member["state"] in ("ALIVE", "SUSPECT"):
             _print_event({"event": "UP", **member}, given.json)
     while True:
-        event = asking.told()
+        event = asking.told() or {}
         if "event" in event:
             _print_event(event, given.json)
+
+
+def _keep(table: LiveTable, given: Given, asking: Asking) -> NoReturn:
+    """Show all nodes, and each change at once; what nothing tells of, as round trips, each second.
+
+    Raises:
+        PeerError: The node is gone.
+        TimedOutError: It does not answer.
+    """
+    while True:
+        told = asking.ask("watch", timeout=given.timeout)
+        table.all(members_of(told.get("members"), given.address))
+        ends = time.monotonic() + AGAIN_S
+        while (left := ends - time.monotonic()) > 0:
+            event = asking.told(left)
+            if event is not None and "event" in event:
+                table.changed(members_of([event], given.address)[0])
+        asking.check()
 
 
 def _explain(given: Given, asking: Asking) -> Code:

@@ -242,19 +242,20 @@ class Core:
             elif kind != Rumour.HELD:
                 self.opinions.hear_statement(now, kind, body)
 
-    def saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+    def saw(self, now: float, node: bytes, evidence: Evidence, address: str = "") -> None:
         """Take what the driver saw of a node.
 
         Args:
             now: The time.
             node: Its id; one that is not known is ignored.
             evidence: What it was.
+            address: At which of its addresses; "": at all of them, or it does not matter.
         """
         row = self.here.table.rows.get(node[:HANDLE])
         if row is None or row.signed.record.node_id != node or self.here.left:
             return
         if evidence != Evidence.HEARD:
-            self.prober.saw(now, node[:HANDLE], evidence)
+            self.prober.saw(now, node[:HANDLE], evidence, address)
             self.prober.look(now)
         elif row.suspicion is None or not row.suspicion.refused_to(self.here.me.handle):
             self.opinions.heard(now, row)  # else its mesh is over, whatever its sockets still say

@@ -58,6 +58,8 @@ class Here:
         self.health = 0
         """How slow this node seems to be itself: 0 is well."""
         self.left = False
+        self._ways: dict[bytes, str] = {}
+        """By member: where it answered last, if that is not its first address."""
         self.me = self._sign(record)
         self.table.own = self.me.record.node_id
         self.heads = Heads(self.tag, self.me.handle)
@@ -125,12 +127,27 @@ class Here:
             each = max(3, each // 4)
         return data + b"".join(self.rumours.pick(limit - len(data), each))
 
-    def send(self, row: Row, data: bytes, way: int = 0) -> None:
-        """Send to a member, at its first address or, one after the other, its others."""
+    def send(self, row: Row, data: bytes, to: str = "") -> None:
+        """Send to a member, at one of its addresses or where it answered last."""
+        to = to or self.address_of(row)
+        if to:
+            self.out.append(Send(to, data, row.signed.record.node_id))
+
+    def address_of(self, row: Row) -> str:
+        """Return where a member answered last, or its first address; "": it has none."""
         addresses = row.signed.record.addresses
-        if addresses:
-            address = addresses[way % len(addresses)]
-            self.out.append(Send(address, data, row.signed.record.node_id))
+        known = self._ways.get(row.signed.handle)
+        return known if known in addresses else next(iter(addresses), "")
+
+    def answered(self, row: Row, address: str) -> None:
+        """Take that a member answers at one of its addresses: it is spoken to there now."""
+        handle = row.signed.handle
+        if address == next(iter(row.signed.record.addresses), ""):
+            self._ways.pop(handle, None)
+            return
+        self._ways[handle] = address
+        if len(self._ways) > len(self.table.rows):  # of some that are known no more
+            self._ways = {h: a for h, a in self._ways.items() if h in self.table.rows}
 
     def answer(self, arrival: Arrival, data: bytes) -> bool:
         """Answer: on the connection, or by a datagram that is not larger than the question."""

@@ -2,7 +2,8 @@
 
 Not here: what follows from silence (opinion.py). Law: a probe ends by its answer or by its time,
 and how many are under way is bounded by the times, and by LOOKS_MAX. Each node that is asked has a
-number of its own, so that nobody answers in place of another.
+number of its own, so that nobody answers in place of another; so has each other address of a
+member, and nobody listens there only if that is so at all of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Probe:
 
     __slots__ = (
         *("again", "asked", "deadline", "handle", "indirect", "last", "nacks", "refused", "sent"),
+        *("shut", "ways"),
     )
 
     def __init__(self, handle: bytes, sent: float, deadline: float, *, last: bool = False) -> None:
@@ -39,15 +41,21 @@ class Probe:
         """Helpers that were not answered either."""
         self.refused: set[bytes] = set()
         """Who saw that nobody listens there; this node among them."""
+        self.ways: dict[int, str] = {}
+        """By number: the address that it was asked at."""
+        self.shut: set[str] = set()
+        """Addresses where nobody listens, or another node."""
 
 
 class Relay:
     """A probe for another."""
 
-    __slots__ = ("arrival", "deadline", "handle", "number")
+    __slots__ = ("arrival", "deadline", "handle", "number", "ways")
 
     def __init__(self, handle: bytes, number: int, arrival: Arrival, deadline: float) -> None:
         self.handle, self.number, self.arrival, self.deadline = handle, number, arrival, deadline
+        self.ways: dict[int, str] = {}
+        """By number: the address that it is asked at, but those where nobody listens."""
 
 
 class Prober:
@@ -110,7 +118,8 @@ class Prober:
         here = self.here
         number = here.rng.getrandbits(32)
         wait = max(here.times.direct, 3 * (row.rtt or 0)) * here.slowness
-        self.probes[number] = Probe(row.signed.handle, now, now + wait, last=last)
+        self.probes[number] = probe = Probe(row.signed.handle, now, now + wait, last=last)
+        probe.ways[number] = here.address_of(row)
         self._looking += last
         self.deadline = min(self.deadline, now + wait)
         self._ping(row, number)
@@ -130,11 +139,12 @@ class Prober:
         probe = self.probes.pop(number, None)
         if probe is not None:
             self._looking -= probe.last
-            for one in probe.asked:
+            for one in (*probe.asked, *probe.ways):
                 self._helped.pop(one, None)
         return probe
 
-    def _ping(self, row: Row, number: int, way: int = 0) -> None:
+    def _ping(self, row: Row, number: int, to: str = "") -> None:
+        """Ask it, with news; to: at one more of its addresses, and without."""
         here = self.here
         data = here.head(Kind.PING) + PROBE.pack(number, row.signed.handle)
         suspicion = row.suspicion
@@ -142,7 +152,23 @@ class Prober:
             for said in suspicion.accusers.values():
                 data += rumour_octets(said.kind, statement_raw(said))
                 break
-        here.send(row, here.with_rumours(data), way)
+        here.send(row, data if to else here.with_rumours(data), to)
+
+    def _ping_at(self, row: Row, number: int, probe: Probe, address: str) -> None:
+        """Ask it at one more address: with a number that says where it answered."""
+        own = self.here.rng.getrandbits(32)
+        probe.ways[own], self._helped[own] = address, number
+        self._ping(row, own, address)
+
+    def _ping_others(self, row: Row, number: int, probe: Probe) -> None:
+        """Ask it at all other addresses; at the only one it has once more."""
+        addresses = row.signed.record.addresses
+        if len(addresses) <= 1:
+            self._ping(row, number)
+            return
+        asked = {*probe.ways.values(), *probe.shut}
+        for address in (one for one in addresses if one not in asked):
+            self._ping_at(row, number, probe, address)
 
     def _end(self, now: float) -> None:
         self.deadline = NEVER
@@ -157,9 +183,13 @@ class Prober:
         for number, relay in list(self.relays.items()):
             if relay.deadline > now:
                 self.deadline = min(self.deadline, relay.deadline)
-            else:
-                del self.relays[number]
+            elif number in self.relays:
+                self._over(relay)
                 self._nack(relay, refused=False)
+
+    def _over(self, relay: Relay) -> None:
+        for number in relay.ways:
+            self.relays.pop(number, None)
 
     def _ask_others(self, now: float, number: int, probe: Probe) -> None:
         """Begin the second half of a probe: of a last look that many wanted it is without others"""
@@ -178,7 +208,7 @@ class Prober:
                 probe.asked[own], self._helped[own] = helper.signed.handle, number
                 data = here.head(Kind.INDIRECT) + PROBE.pack(own, probe.handle)
                 here.send(helper, here.with_rumours(data))
-        self._ping(row, number, way=1)
+        self._ping_others(row, number, probe)
 
     def _failed(self, now: float, probe: Probe) -> None:
         row = self.here.table.rows.get(probe.handle)
@@ -211,10 +241,12 @@ class Prober:
         """Take an answer; return where its rumours begin."""
         number: int = NUMBER.unpack_from(arrival.data, AT)[0]
         probe = self._take(self._helped.get(number, number))
-        relay = self.relays.pop(number, None)
+        relay = self.relays.get(number)
         if probe is not None:
             row = self.here.table.rows.get(probe.handle)
             if row is not None:
+                if number in probe.ways:
+                    self.here.answered(row, probe.ways[number])
                 direct = arrival.data[AT - len(probe.handle) : AT] == probe.handle
                 if direct and not probe.indirect:
                     took = now - probe.sent
@@ -222,9 +254,11 @@ class Prober:
                 self.here.feel(-1)
                 self.opinions.heard(now, row)
         elif relay is not None:
+            self._over(relay)
             self.here.answer(relay.arrival, self.here.head(Kind.ACK) + NUMBER.pack(relay.number))
             row = self.here.table.rows.get(relay.handle)
             if row is not None:
+                self.here.answered(row, relay.ways[number])
                 self.opinions.heard(now, row)
         return AT + NUMBER.size
 
@@ -237,14 +271,14 @@ class Prober:
         relay, own = self.relays.get(number), self._helped.get(number, number)
         probe = self.probes.get(own)
         if relay is not None and refused:
-            self._saw_for(now, relay.handle)
+            self._saw_for(now, relay.handle, relay.ways[number])
         elif probe is not None and number in probe.asked:
             helper = probe.asked[number]
             probe.nacks.add(helper)
             if refused:
                 self._refused(now, own, probe, helper)
         elif probe is not None and refused:
-            self._refused(now, own, probe, self.here.me.handle)
+            self._shut(now, own, probe, probe.ways.get(number, ""))
         return len(arrival.data)
 
     def on_indirect(self, now: float, arrival: Arrival) -> int:
@@ -255,26 +289,29 @@ class Prober:
         if row is None or len(self.relays) >= RELAYS_MAX:
             self._nack(relay, refused=False)
         else:
-            own = here.rng.getrandbits(32)
-            self.relays[own] = relay
+            first = here.address_of(row)
             self.deadline = min(self.deadline, relay.deadline)
-            self._ping(row, own)
+            for address in (first, *(a for a in row.signed.record.addresses if a != first)):
+                own = here.rng.getrandbits(32)
+                self.relays[own], relay.ways[own] = relay, address
+                self._ping(row, own, "" if address == first else address)
         return AT + PROBE.size
 
     # Evidence
 
-    def saw(self, now: float, handle: bytes, evidence: Evidence) -> None:
-        """Take that nobody listens there, or that a connection to it ended."""
+    def saw(self, now: float, handle: bytes, evidence: Evidence, address: str = "") -> None:
+        """Take that nobody listens there, or that a connection to it ended; "": at all of its
+        addresses."""
         row = self.here.table.rows.get(handle)
         if row is None:
             return
         if evidence == Evidence.REFUSED:  # others wait for that, whatever it is taken for here
-            self._saw_for(now, handle)
+            self._saw_for(now, handle, address)
         if row.state not in HERE:
             return
         asked = [(number, one) for number, one in self.probes.items() if one.handle == handle]
         for number, probe in asked:
-            self._saw_of(now, number, probe, evidence)
+            self._saw_of(now, number, probe, evidence, address)
         if asked:
             return
         if evidence != Evidence.LOST and row.suspicion is not None:
@@ -282,20 +319,24 @@ class Prober:
         if self._may_begin(now, handle):
             number = self.here.rng.getrandbits(32)
             self.probes[number] = probe = Probe(handle, now, now)
-            self._saw_of(now, number, probe, evidence)
+            self._saw_of(now, number, probe, evidence, address)
         else:
             self.opinions.check(handle)
 
-    def _saw_of(self, now: float, number: int, probe: Probe, evidence: Evidence) -> None:
+    def _saw_of(
+        self, now: float, number: int, probe: Probe, evidence: Evidence, address: str
+    ) -> None:
         """Take what was seen of a member that is asked: an end alone is no refusal."""
         if evidence == Evidence.REFUSED:
-            self._refused(now, number, probe, self.here.me.handle)
+            self._shut(now, number, probe, address)
         elif not probe.indirect:
             self._ask_others(now, number, probe)
         elif not probe.again:
             probe.again = True
             row = self.here.table.rows.get(probe.handle)
-            if row is not None:
+            if row is not None and len(row.signed.record.addresses) > 1:
+                self._ping_at(row, number, probe, address or self.here.address_of(row))
+            elif row is not None:
                 self._ping(row, number)
 
     def _may_begin(self, now: float, handle: bytes) -> bool:
@@ -309,15 +350,28 @@ class Prober:
         began[handle] = now
         return True
 
-    def _saw_for(self, now: float, handle: bytes) -> None:
-        """Tell those that this node probes it for that nobody listens there."""
+    def _saw_for(self, now: float, handle: bytes, address: str) -> None:
+        """Tell those that this node probes it for that nobody listens there, if so at all."""
         for own, relay in list(self.relays.items()):
-            if relay.handle == handle:
-                del self.relays[own]
-                self._nack(relay, refused=True)
-                row = self.here.table.rows.get(handle)
-                if row is not None:
-                    self.opinions.accuse(now, row, Rumour.REFUSED)
+            if relay.handle != handle or (address and relay.ways[own] != address):
+                continue
+            del self.relays[own], relay.ways[own]
+            if relay.ways:
+                continue
+            self._nack(relay, refused=True)
+            row = self.here.table.rows.get(handle)
+            if row is not None:
+                self.opinions.accuse(now, row, Rumour.REFUSED)
+
+    def _shut(self, now: float, number: int, probe: Probe, address: str) -> None:
+        """Take that nobody listens at one address of a member that is asked; "": at none."""
+        row = self.here.table.rows.get(probe.handle)
+        probe.shut.add(address)
+        if address and row is not None and not probe.shut.issuperset(row.signed.record.addresses):
+            if not probe.indirect:
+                self._ask_others(now, number, probe)
+            return
+        self._refused(now, number, probe, self.here.me.handle)
 
     def _refused(self, now: float, number: int, probe: Probe, by: bytes) -> None:
         """Take that nobody listens there; who found that himself, and heard it of enough, waits no

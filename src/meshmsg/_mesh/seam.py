@@ -55,8 +55,8 @@ class MeshCore(Protocol):
         """Take a message; what is malformed, or of another cluster, is counted and dropped."""
         ...
 
-    def saw(self, now: float, node: bytes, evidence: Evidence) -> None:
-        """Take what the driver saw of a node."""
+    def saw(self, now: float, node: bytes, evidence: Evidence, address: str = "") -> None:
+        """Take what the driver saw of a node, at one of its addresses or, "", at all."""
         ...
 
     def missed(self, now: float, address: str) -> None:

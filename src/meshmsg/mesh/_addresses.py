@@ -24,6 +24,7 @@ _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]")
 OUTSIDE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 """Addresses outside, kept for documentation: no machine has them (RFC 5737, RFC 3849)."""
 LOOPBACK = "127.0.0.1"
+BROADCAST = IPv4Address("255.255.255.255")
 HOST_TAG = 4
 """Octets of the hash that tells apart machines and network namespaces of one name."""
 HOST_NAME_MAX = 100
@@ -94,7 +95,7 @@ def denied(host: str, *, loopback: bool) -> str:
         return "" if not _is_localhost(host) or loopback else THIS_MACHINE
     if ip.is_link_local:
         return "it is link-local: where clouds keep credentials (169.254.169.254)"
-    if ip.is_unspecified or ip.is_multicast:
+    if ip.is_unspecified or ip.is_multicast or ip == BROADCAST:
         return "it is nobody's address"
     return THIS_MACHINE if ip.is_loopback and not loopback else ""
 
@@ -195,21 +196,22 @@ def advertised(endpoints: Iterable[str], own: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def usable(endpoints: Sequence[str], theirs: str, ours: str) -> str:
-    """Return the endpoint of a service that can be connected to from here; "" if there is none.
+def usable(endpoints: Sequence[str], theirs: str, ours: str) -> list[str]:
+    """Return the endpoints of a service that can be connected to from here, as they were said.
 
     Args:
         endpoints: As its node says.
         theirs, ours: The hosts of the two nodes (`here`).
     """
+    found = []
     for endpoint in endpoints:
         scheme, host, port = parts_of(endpoint)
         local = scheme == "ipc" or is_loopback(host)
         if local and (theirs != ours or not ours):
             continue
         if scheme == "ipc" or (scheme.endswith("tcp") and port and not denied(host, loopback=True)):
-            return endpoint
-    return ""
+            found.append(endpoint)
+    return found
 
 
 def reachable(record: Record, service: str, ours: str) -> str:
@@ -218,7 +220,7 @@ def reachable(record: Record, service: str, ours: str) -> str:
     Of several the one that other machines reach as well goes first.
     """
     offered = [url for one in record.services if one.name == service for url in one.endpoints]
-    return usable(sorted(offered, key=_is_local), record.host, ours)
+    return next(iter(usable(sorted(offered, key=_is_local), record.host, ours)), "")
 
 
 def _is_local(endpoint: str) -> bool:

@@ -221,11 +221,11 @@ class Driver:
                 self._saw(self.clock(), node, Evidence.LOST)
         self.ring()
 
-    def _saw(self, now: float, node: bytes, evidence: Evidence) -> None:
+    def _saw(self, now: float, node: bytes, evidence: Evidence, address: str = "") -> None:
         """Tell the core. Who may be gone is asked over a connection, which is refused if it is."""
         if evidence == Evidence.LOST and self.port is not None:
             self.port.forget(node)
-        self.core.saw(now, node, evidence)
+        self.core.saw(now, node, evidence, address)
 
     def heard(self, nodes: Sequence[bytes]) -> None:
         """Take that something came from nodes over connections of users: they are there."""
@@ -279,7 +279,7 @@ class Driver:
         with self.lock:
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
-                    self._saw(now, seen.node, seen.evidence)
+                    self._saw(now, seen.node, seen.evidence, seen.url)
                 if seen.missed:
                     self.core.missed(now, seen.url)
             came_now = self.link.came() if messages else []

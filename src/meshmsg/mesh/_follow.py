@@ -3,8 +3,9 @@
 Not here: which of them (_select.py). Law: a rumour closes no connection: an endpoint that lives is
 left only by its node's own word, that it leaves or offers it no more, or when another choice is
 connected in its place. Who is UNREACHABLE is not dialed anew; who is FORGOTTEN is left as soon as
-no connection lives. An end is evidence of a node, and so is what comes (_evidence.py). Where a
-socket proves by its node's key whose it is, nobody else is taken at its endpoint.
+no connection lives. Of a node one endpoint is dialed, and what happens to a connection is evidence
+of it (_following). Where a socket proves by its node's key whose it is, nobody else is taken at its
+endpoint.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from meshmsg._binding.errors import AddressError, MeshError, UsageError
 from meshmsg._events.log_records import record_of, records
@@ -23,7 +25,8 @@ from meshmsg._socket.endpoints import connect_node
 from meshmsg._socket.peers import all_peers
 from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
-from meshmsg.mesh._evidence import Hearing, Losses
+from meshmsg.mesh._following.evidence import Hearing, Losses
+from meshmsg.mesh._following.ways import Ways
 from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
 from meshmsg.mesh._watch import concerns
 
@@ -82,6 +85,8 @@ class Follower:
         self._own, self._members = own, members
         self._lost, self._suspects, self._heard = lost, suspects, heard
         self._losses, self._hearing = Losses(socket._outlet, ring), Hearing()
+        opts = socket._opts
+        self._ways = Ways(opts.reconnect_min_ms / 1000, opts.reconnect_max_ms / 1000)
         self._nodes: dict[str, bytes] = {}
         """By endpoint: who is there, of those that are taken to be."""
         self._dialed: dict[str, bytes] = {}
@@ -106,7 +111,7 @@ class Follower:
     @property
     def errors(self) -> dict[str, str]:
         """By endpoint: why the socket cannot be connected there, or is not let in."""
-        return {**self._errors, **self._losses.refused}
+        return {**self._errors, **self._ways.why, **self._losses.refused}
 
     @property
     def is_open(self) -> bool:
@@ -125,7 +130,8 @@ class Follower:
             self._lost(lost)
         self._hear(socket)
         ended = not self._kept.isdisjoint(self._losses.ended)
-        if self._surplus or ended or any(concerns(one, self._service) for one in events):
+        moved = self._ways.take(self._losses.came)
+        if moved or self._surplus or ended or any(concerns(one, self._service) for one in events):
             try:
                 self._look(socket)
             except MeshError:
@@ -151,10 +157,11 @@ class Follower:
         """The mesh is over: what is connected stays so."""
 
     def _candidates(
-        self, own: Member, keys: bool
+        self, own: Member, socket: SocketBase
     ) -> tuple[list[Candidate], set[tuple[str, bytes]]]:
         """Return who may be dialed, and the endpoints that may stay, with their keys, if any."""
         found, stay = dict[str, Candidate](), set[tuple[str, bytes]]()
+        keys = _asks_for_keys(socket)
         self._holders, self._wanted = {}, {}
         self._speak, self._shared = set(), set()
         for member in self._members():
@@ -165,11 +172,13 @@ class Follower:
             for service in member.record.services:
                 if service.name != self._service or not self._fits(member, service):
                     continue
-                url = usable(service.endpoints, member.record.host, own.record.host)
-                if not url:
+                urls = usable(service.endpoints, member.record.host, own.record.host)
+                if not urls:
                     continue
                 proves = keys and service.key == NODE_KEY
                 key = member.record.sign_key if proves else _ANYBODY
+                live = partial(self._live, socket, key)
+                url = self._ways.of(member.record.node_id, urls, live)
                 stay.update((endpoint, key) for endpoint in service.endpoints)
                 if key == _ANYBODY and url in found:
                     self._shared.add(url)
@@ -178,6 +187,7 @@ class Follower:
                     node = member.record.node_id
                     found[url] = Candidate(url, node, distance, service.weight)
                     self._holders[url], self._wanted[url] = member.record, key
+        self._ways.only(self._speak)
         return list(found.values()), stay
 
     def _holds(self, url: str, key: bytes, record: Record) -> bool:
@@ -218,12 +228,13 @@ class Follower:
 
     def _look(self, socket: SocketBase) -> None:
         own = self._own()
-        candidates, stay = self._candidates(own, _asks_for_keys(socket))
+        candidates, stay = self._candidates(own, socket)
         there = set(socket._connected)  # what the user disconnected is not ours any more
         self._dialed = {url: key for url, key in self._dialed.items() if url in there}
         self._owners = {url: node for url, node in self._owners.items() if url in self._dialed}
         self._kept = self._let_go(socket, stay)
         waits = self._hand_over(socket)
+        self._leave_others(socket, candidates)
         self._nodes = {one.url: one.node for one in candidates}
         self._owners.update((url, self._nodes[url]) for url in self._dialed if url in self._nodes)
         wanted = chosen(self._choice, candidates, self._dialed.keys(), own.record.name)
@@ -263,6 +274,19 @@ class Follower:
                 self._leave(socket, url)
         return not connected.isdisjoint(others)
 
+    def _live(self, socket: SocketBase, key: bytes, urls: Sequence[str]) -> str:
+        """Return which of these is connected, with that key; "": none."""
+        dialed = [url for url in urls if self._dialed.get(url) == key]
+        live = {one.endpoint for one in all_peers(socket._handle)[1]} if dialed else set()
+        return next((url for url in dialed if url in live), "")
+
+    def _leave_others(self, socket: SocketBase, candidates: Sequence[Candidate]) -> None:
+        """Leave an endpoint of a node that did not answer there, as another one's turn has come."""
+        for one in candidates:
+            for url in self._ways.others(one.node) if one.weight > 0 else ():
+                if self._owners.get(url) == one.node:
+                    self._leave(socket, url)
+
     def _unwanted(self, candidates: Sequence[Candidate], wanted: dict[str, Candidate]) -> set[str]:
         """Return what is dialed and there, and not chosen: who is silent keeps its connection."""
         there = {one.url for one in candidates if one.weight > 0}
@@ -284,6 +308,7 @@ class Follower:
             if len(self._errors) < ERRORS_MAX:
                 self._errors[url] = words
             self._warn("", f": {words}")
+            self._ways.refused(url, words)
             return
         self._errors.pop(url, None)
         self._dialed[url], self._owners[url] = key, self._holders[url].node_id

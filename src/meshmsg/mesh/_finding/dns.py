@@ -7,18 +7,29 @@ name that is not there now may be there later; nothing here is believed, it is o
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ResourceError, UsageError
+from meshmsg._hints.plural import counted
 from meshmsg.mesh._addresses import PORT_MAX, joined
 from meshmsg.mesh._finding.seeds import ADDRESSES_MAX, ASK_FIRST_S, ASK_MAX_S, Found, Seed
 
 if TYPE_CHECKING:
+    from dns.name import Name
     from dns.resolver import Answer, Resolver
 
 LIFETIME_S = 5.0
 """Seconds that one question may take, with all its attempts."""
+TOGETHER_S = 15.0
+"""Seconds that the questions for all hosts of SRV records may take: other seeds wait for them."""
+LEAST_S = 0.1
+"""Seconds that a question has at least."""
+FOUND_MAX = 16 * ADDRESSES_MAX
+"""Addresses of SRV records that are looked at: some may be such as nobody is to connect to."""
 NAME_MAX = 253
 """Characters of a name."""
 HOSTS_MAX = 64
@@ -52,8 +63,8 @@ def _again(answers: list[Answer]) -> float:
     return min(max(float(ttl), ASK_FIRST_S), ASK_MAX_S)
 
 
-def _addresses(resolver: Resolver, name: str) -> list[Answer]:
-    """Ask for A and AAAA.
+def _addresses(resolver: Resolver, name: str, ends: float = inf) -> list[Answer]:
+    """Ask for A and AAAA, until a time at most.
 
     Raises:
         DNSException: There is neither.
@@ -63,7 +74,8 @@ def _addresses(resolver: Resolver, name: str) -> list[Answer]:
     found, wrong = [], None
     for kind in ("A", "AAAA"):
         try:
-            found.append(resolver.resolve(name, kind, lifetime=LIFETIME_S))
+            left = max(min(LIFETIME_S, ends - monotonic()), LEAST_S)
+            found.append(resolver.resolve(name, kind, lifetime=left))
         except DNSException as error:
             wrong = wrong or error
     if not found and wrong is not None:
@@ -128,19 +140,27 @@ class DnsSrv(Seed):
     def _find(self, own: str) -> Found:
         from dns.exception import DNSException
 
+        ends = monotonic() + TOGETHER_S
         said = self._asked.resolve(self._name, "SRV", lifetime=LIFETIME_S)
-        records = sorted(said, key=lambda one: (one.priority, -one.weight))[:HOSTS_MAX]
+        several = sorted(said, key=lambda one: (one.priority, -one.weight))
         answers, found = [said], list[str]()
-        for record in records:
-            if len(found) >= ADDRESSES_MAX:
+        hosts: dict[Name, list[str]] = {}
+        for record in several:
+            host = record.target
+            if host not in hosts and len(hosts) < HOSTS_MAX and monotonic() < ends:
+                hosts[host] = []
+                with suppress(DNSException):
+                    told = _addresses(self._asked, host.to_text(), ends)
+                    answers += told
+                    hosts[host] = [one.address for answer in told for one in answer]
+            if record.port:  # 0 is nobody's
+                ips = hosts.get(host, ())[:ADDRESSES_MAX]
+                found += [joined(ip, record.port) for ip in ips]
+            if len(found) >= FOUND_MAX:
                 break
-            try:
-                told = _addresses(self._asked, record.target.to_text())
-            except DNSException:
-                continue
-            answers += told
-            found += [joined(one.address, record.port) for answer in told for one in answer]
-        return Found(found, _again(answers))
+        left = len({one.target for one in several}) - len(hosts)
+        words = f"{counted(left, 'host')} of its SRV records not looked up: too many, or too slow"
+        return Found(found, _again(answers), words if left else "")
 
     def __repr__(self) -> str:
         return f"DnsSrv({self._name!r})"

@@ -176,7 +176,8 @@ class SharedDir(Seed):
                 if count >= DIR_FILES_MAX or len(found) >= ADDRESSES_MAX:
                     break
                 if entry.name.endswith(ENDING) and entry.name != self._name:
-                    found += self._read(entry, now)
+                    if entry.is_file(follow_symlinks=False):  # who waits at a pipe waits on
+                        found += self._read(entry, now)
                 elif own and UNFINISHED.fullmatch(entry.name):
                     self._sweep(entry, now)
         return Found(found, DIR_EVERY_S)

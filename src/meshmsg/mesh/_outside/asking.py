@@ -7,6 +7,7 @@ one time for all of it; who asks joins nothing.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -131,21 +132,31 @@ class Asking:
             if told is not None:
                 return told
 
-    def told(self) -> dict[str, Any]:
-        """Return the next event of "watch", however long that takes.
+    def told(self, timeout: float | None = None) -> dict[str, Any] | None:
+        """Return the next event of "watch"; None: none came in that time, if there is one.
 
         Raises:
             PeerError: The node is gone: nothing will come, also if another one is there later.
         """
+        ends = math.inf if timeout is None else time.monotonic() + timeout
         while True:
             try:
-                return self._next(time.monotonic() + LOOK_S)
+                return self._next(min(time.monotonic() + LOOK_S, ends))
             except TimedOutError:
-                gone = any(one.kind == EventKind.PEER_DOWN for one in self._dealer.events())
-            if gone:
-                address = self._asked.address
-                words = f"{address}: the node left or died, and tells no more"
-                raise PeerError(words, address=address)
+                self.check()
+            if time.monotonic() >= ends:
+                return None
+
+    def check(self) -> None:
+        """Refuse to go on if the node is gone.
+
+        Raises:
+            PeerError: It is, also if another one is there now.
+        """
+        if any(one.kind == EventKind.PEER_DOWN for one in self._dealer.events()):
+            address = self._asked.address
+            words = f"{address}: the node left or died, and tells no more"
+            raise PeerError(words, address=address)
 
     def close(self) -> None:
         """Ask no more."""

@@ -122,10 +122,26 @@ def mesh_info(told: dict[str, Any], address: str) -> MeshInfo:
         PeerError: It is no such answer.
     """
     try:
-        members = tuple(_member(one) for one in told["members"])
-        return MeshInfo(str(told["cluster"]), bytes.fromhex(told["me"]), members)
+        cluster, me, members = str(told["cluster"]), bytes.fromhex(told["me"]), told["members"]
+    except (LookupError, TypeError, ValueError):
+        raise _unreadable(address) from None
+    return MeshInfo(cluster, me, members_of(members, address))
+
+
+def members_of(several: Any, address: str) -> tuple[MemberInfo, ...]:
+    """Return the nodes that `info_dict` made this of, as a node at that address has told.
+
+    Raises:
+        PeerError: It is no such list.
+    """
+    try:
+        return tuple(_member(one) for one in several)
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise PeerError(f"{address} gave no answer that can be read", address=address) from None
+        raise _unreadable(address) from None
+
+
+def _unreadable(address: str) -> PeerError:
+    return PeerError(f"{address} gave no answer that can be read", address=address)
 
 
 def _member(told: dict[str, Any]) -> MemberInfo:

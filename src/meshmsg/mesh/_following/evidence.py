@@ -34,6 +34,8 @@ class Losses:
         """By endpoint: why the last handshake there failed, if none was done since."""
         self.ended: frozenset[str] = frozenset()
         """Endpoints that a connection ended at, of what was taken last."""
+        self.came: Sequence[Event] = ()
+        """What was taken last, of all endpoints."""
         outlet.add_watcher(self)
 
     def ring(self) -> None:
@@ -55,11 +57,12 @@ class Losses:
             nodes: By endpoint: who is there.
             dialed: Endpoints that are connected to.
         """
-        self.ended = frozenset()
+        self.ended, self.came = frozenset(), ()
         if not self._rung:
             return []
         self._rung = False
         _, found, self._next = outlet.since(self._next)
+        self.came = found
         for one in found:
             if one.kind == EventKind.HANDSHAKE_FAILED and one.endpoint in dialed:
                 self.refused[one.endpoint] = one.detail
