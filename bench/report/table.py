@@ -168,6 +168,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("servers_percent", "of the servers, %", 2),
     ),
     "beside": (
+        Column("known", "members known", range=True),
         Column("own_percent", "CPU of the mesh, %", 2, range=True),
         Column("bare_per_s", "msg/s, not imported", range=True),
         Column("bare_cpu_us", "CPU us/msg", 3, range=True),

@@ -9,7 +9,15 @@ import pytest
 
 from meshmsg.bench.base.need import BenchError
 from meshmsg.bench.commands import beside
-from meshmsg.bench.commands.beside import COMPARED, VALUES, Beside, Process, Unit, in_lines
+from meshmsg.bench.commands.beside import (
+    COMPARED,
+    VALUES,
+    Beside,
+    Process,
+    Unit,
+    in_lines,
+    own_figures,
+)
 from meshmsg.bench.ends.beside import Gate, Lasting, threads, used
 from tests.support.benched import bench, record
 
@@ -29,6 +37,7 @@ def test_what_a_mesh_costs_is_ratios_of_pairs_and_two_sizes_do_not_meet() -> Non
         assert len(row["each_round"]) == 2
         for figures in row["each_round"]:
             assert all(value > 0 for value in figures.values())
+            assert figures["known"] == row["count"]
         of = {name: {one["of"] for one in found.values()} for name, found in row["ratios"].items()}
         assert of == dict(zip(COMPARED, ({2}, {2}, {6}), strict=True))
         *apart, itself = row["ratios"].values()
@@ -187,25 +196,11 @@ def test_an_end_has_the_mesh_only_when_it_is_told_to() -> None:
         one.stop()
 
 
-def test_members_that_lost_others_are_a_sentence() -> None:
-    """Not figures of a smaller mesh."""
-
-    class Knows:
-        """An end that knows one."""
-
-        def do(self, _: str) -> dict[str, Any]:
-            """Say so."""
-            return {"own_ns": 0, "now": 2.0, "known": 1}
-
-    class Both:
-        """Two of them."""
-
-        both = (Knows(), Knows())
-
-    made = measuring({})
-    made._members = 4
-    with pytest.raises(BenchError, match="the members know 1 and 1 of 4 nodes"):
-        made._own([{"own_ns": 0, "now": 1.0}] * 2, Both())  # type: ignore[arg-type]
+def test_what_a_mesh_uses_is_of_both_and_they_know_as_many_as_the_fewest() -> None:
+    """Half a core of one, none of the other."""
+    before = [{"own_ns": 0, "now": 1.0, "known": 4}, {"own_ns": 7, "now": 1.0, "known": 4}]
+    after = [{"own_ns": 10**9, "now": 3.0, "known": 3}, {"own_ns": 7, "now": 3.0, "known": 4}]
+    assert own_figures(before, after) == {"own_percent": 25.0, "known": 3.0}
 
 
 def test_a_process_that_ends_is_a_sentence() -> None:
