@@ -135,11 +135,15 @@ class Pair:
         self.connects.do("connect", urls=urls, **self._told)
         self.measure()
 
-    def measure(self, *, stopped: bool = False) -> Figures:
-        """Messages first, then requests, with a mesh that is stopped meanwhile or is not."""
+    def measure(self, *, stopped: bool | None = None) -> Figures:
+        """Messages first, then requests.
+
+        stopped: Whether the mesh is stopped meanwhile, of members. Otherwise it is stopped before,
+            so that both begin alike; None: it is let alone.
+        """
         return {**self._messages(stopped), **self._requests(stopped)}
 
-    def _messages(self, stopped: bool) -> Figures:
+    def _messages(self, stopped: bool | None) -> Figures:
         told = {"count": self._count, "stopped": stopped}
         self.binds.begin("receive", **told)
         sent = self.connects.do("send", **told)
@@ -149,7 +153,7 @@ class Pair:
             "message_cpu_ns": (sent["cpu_ns"] + came["cpu_ns"]) / self._count,
         }
 
-    def _requests(self, stopped: bool) -> Figures:
+    def _requests(self, stopped: bool | None) -> Figures:
         told = {"count": self._trips, "stopped": stopped}
         self.binds.begin("answer", **told)
         asked = self.connects.do("ask", **told)
@@ -162,7 +166,7 @@ class Pair:
 
     def stop(self) -> None:
         """End them."""
-        for one in self.both:
+        for one in reversed(self.both):  # so that nobody dials who is gone
             one.stop()
 
 

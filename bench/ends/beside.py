@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..base.task import PATIENCE, Task
@@ -109,12 +109,18 @@ class Lasting:
         return {}
 
     def _measured(self, asked: Fact, does: Callable[[int], Fact]) -> Fact:
-        stopped = asked.get("stopped")
-        assert self._gate or not stopped
-        with self._gate.closed() if self._gate and stopped else nullcontext():
-            before = threads()
-            found = does(asked["count"])
-            return {**found, "cpu_ns": used(before, threads(), self._own)}
+        stopped, gate = asked.get("stopped"), self._gate
+        if gate is None or stopped is None:
+            return self._found(asked, does)
+        with gate.closed():  # so that both begin alike
+            if stopped:
+                return self._found(asked, does)
+        return self._found(asked, does)
+
+    def _found(self, asked: Fact, does: Callable[[int], Fact]) -> Fact:
+        before = threads()
+        found = does(asked["count"])
+        return {**found, "cpu_ns": used(before, threads(), self._own)}
 
     def send(self, asked: Fact) -> Fact:
         """Send so many; when it began."""

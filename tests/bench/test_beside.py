@@ -178,7 +178,8 @@ def test_a_mesh_is_stopped_while_it_is_measured_if_that_is_asked_for() -> None:
     for _ in range(10):
         end._measured({"count": 1, "stopped": True}, does)
         turned()
-    end._measured({"count": 1, "stopped": False}, lambda _: {"turned": turned()})
+    for stopped in (False, None):
+        end._measured({"count": 1, "stopped": stopped}, lambda _: {"turned": turned()})
     assert seen == [0] * 10
     mesh.over = True
     mesh.ring()
