@@ -1,9 +1,11 @@
-"""The command beside: what a mesh at rest costs the processes that are members of it.
+"""The command beside: what a mesh costs the messages of a process that is a member of it.
 
-Two processes send each other messages, over sockets that stay. In each round they are measured as
-members of a mesh and as no members, in turn: what is compared is one process with itself, on a
-machine that has the same others to do. Not here: what the processes do (ends/beside.py). Law: each
-time waits until the gossip about the join or the leave is over; a figure is a ratio within a round.
+Two processes send each other messages over connections that stay. Three pairs of them do so in
+turn: of the first neither has imported the mesh, of the next both have, of the last both are
+members, with a secret. The members are compared with themselves, too: while their mesh works, and
+while it is stopped. Not here: what the processes do (ends/beside.py), the other members
+(ends/resting.py). Law: what is compared is measured within a second, in the order A B B A; what the
+threads of the mesh use is told apart; processes are new in each round, as no two are alike.
 """
 
 from __future__ import annotations
@@ -13,46 +15,69 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
+
+from meshmsg._cli.making import make_secret
 
 from ..base.need import BenchError
 from ..base.rooms import BENCH
-from ..measure.rounds import Case, Figures
-from ..measure.stats import latency_figures
+from ..measure.rounds import Case, Figures, Row
+from ..measure.stats import median_interval, percentile, total_interval
 from ..peers.seam import Peer
 from ..report.output import Output
 from .args import add_common, number_list, positive, whole
 
-MEMBERS = "10,100"
+MEMBERS = "100"
+ROUNDS = 12
+"""Of fewer than six there is no interval of what is compared between processes."""
 SETTLE_S = 30.0
 """Pauses between syncs double from 1 s on: by then a node does what it does at rest."""
-IDLE_S = 30.0
-TIMES = 5
-COUNT = 1_000_000
-TRIPS = 10_000
+CYCLES = 20
+PAIRS = 60
+COUNT = 250_000
+TRIPS = 4_000
+"""So many take a tenth of a second: a mesh that is stopped for longer would seem to be gone."""
 SIZE = 64
 ENDS = 2
 """Members that are measured; the others do nothing."""
+COST_MAX = 1.03
+"""What a mesh may cost: the upper end of an interval is below it, or the target is not met."""
+BARE, IMPORTED, JOINED, STOPPED = "bare", "imported", "joined", "stopped"
+COMPARED = {
+    "imported, not joined / not imported": (IMPORTED, BARE),
+    "joined / not imported": (JOINED, BARE),
+    "the mesh at work / stopped": (JOINED, STOPPED),
+}
+VALUES = {
+    "message_ns": "time a message",
+    "message_cpu_ns": "CPU a message",
+    "p50_ns": "p50",
+    "p99_ns": "p99",
+    "trip_cpu_ns": "CPU a request",
+}
 
 
 def add_commands(commands: Any) -> None:
     """Put it among the commands."""
-    parser = commands.add_parser("beside", help="what a mesh at rest costs who is a member")
+    parser = commands.add_parser("beside", help="what a mesh costs the messages of a member")
     parser.add_argument("--members", type=number_list(ENDS + 1), default=MEMBERS)
     parser.add_argument(
-        "--settle", type=positive, default=SETTLE_S, help="seconds after each join and each leave"
+        "--settle", type=positive, default=SETTLE_S, help="seconds after each join (%(default)s)"
     )
     parser.add_argument(
-        "--idle", type=positive, default=IDLE_S, help="seconds that CPU is looked at"
+        "--cycles", type=whole(1), default=CYCLES, help="of all three, a round (%(default)s)"
     )
     parser.add_argument(
-        "--times", type=whole(1), default=TIMES, help="measurements, each time (%(default)s)"
+        "--pairs", type=whole(1), default=PAIRS, help="at work and stopped, a round (%(default)s)"
     )
     parser.add_argument("--count", type=whole(1), default=COUNT, help="messages a measurement")
     parser.add_argument("--trips", type=whole(1), default=TRIPS, help="requests a measurement")
-    add_common(parser, "meshmsg")
+    add_common(parser, "meshmsg", rounds=ROUNDS)
     parser.set_defaults(run=beside)
 
 
@@ -96,87 +121,219 @@ class Process:
             pass
 
 
+class Pair:
+    """Two processes, one of which sends and asks, over two connections that stay."""
+
+    def __init__(self, peer: str, chosen: argparse.Namespace) -> None:
+        self._told = {"peer": peer, "size": SIZE}
+        self._count, self._trips = chosen.count, chosen.trips
+        self.binds, self.connects = self.both = (Process(), Process())
+
+    def meet(self) -> None:
+        """Have them connected, and warm."""
+        urls = self.binds.do("bind", url="tcp://127.0.0.1:0", **self._told)["urls"]
+        self.connects.do("connect", urls=urls, **self._told)
+        self.measure()
+
+    def measure(self, *, stopped: bool | None = None) -> Figures:
+        """Messages first, then requests.
+
+        stopped: Whether the mesh is stopped meanwhile, of members. Otherwise it is stopped before,
+            so that both begin alike; None: it is let alone.
+        """
+        return {**self._messages(stopped), **self._requests(stopped)}
+
+    def _messages(self, stopped: bool | None) -> Figures:
+        told = {"count": self._count, "stopped": stopped}
+        self.binds.begin("receive", **told)
+        sent = self.connects.do("send", **told)
+        came = self.binds.end()
+        return {
+            "message_ns": (came["end_ns"] - sent["start_ns"]) / self._count,
+            "message_cpu_ns": (sent["cpu_ns"] + came["cpu_ns"]) / self._count,
+        }
+
+    def _requests(self, stopped: bool | None) -> Figures:
+        told = {"count": self._trips, "stopped": stopped}
+        self.binds.begin("answer", **told)
+        asked = self.connects.do("ask", **told)
+        answered = self.binds.end()
+        return {
+            "p50_ns": percentile(asked["latency_ns"], 50),
+            "p99_ns": percentile(asked["latency_ns"], 99),
+            "trip_cpu_ns": (asked["cpu_ns"] + answered["cpu_ns"]) / self._trips,
+        }
+
+    def stop(self) -> None:
+        """End them."""
+        for one in reversed(self.both):  # so that nobody dials who is gone
+            one.stop()
+
+
+class Unit:
+    """What was measured of two in turn, and counts as one: a pair, or those of one round."""
+
+    def __init__(self, pairs: list[tuple[Figures, Figures]]) -> None:
+        self._pairs = pairs
+
+    def ratio(self, value: str) -> float:
+        """The median of its ratios."""
+        return statistics.median(one[value] / other[value] for one, other in self._pairs)
+
+    def sums(self, value: str) -> tuple[float, float]:
+        """Those of both sides."""
+        return sum(one[value] for one, _ in self._pairs), sum(o[value] for _, o in self._pairs)
+
+
+def own_figures(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Figures:
+    """What the threads of a mesh used, in percent of a core, and the fewest members it knew."""
+    each = [
+        (new["own_ns"] - old["own_ns"]) / 1e9 / (new["now"] - old["now"])
+        for new, old in zip(after, before, strict=True)
+    ]
+    known = min(float(one["known"]) for one in (*before, *after))
+    return {"own_percent": 100 * statistics.mean(each), "known": known}
+
+
 class Beside:
-    """Measures with so many members; its processes stay until `close`."""
+    """Measures with so many members; the others stay until `close`."""
 
     def __init__(self, peer: Peer, count: int, chosen: argparse.Namespace) -> None:
         self._peer, self._members, self._chosen = peer, count, chosen
-        self._processes: list[Process] = []
         self._rounds = 0
-        weakref.finalize(self, self._stop, self._processes)
-
-    def _process(self, *arguments: str) -> Process:
-        self._processes.append(Process(*arguments))
-        return self._processes[-1]
+        self._units: list[dict[str, list[Unit]]] = []
+        """By round and by what is compared."""
+        self._open = ExitStack()
+        weakref.finalize(self, self._open.close)
 
     def _begin(self) -> None:
-        self._crowd = self._process("members", str(self._members - ENDS))
-        self._seed = self._crowd.do("at")["at"]
-        self._binds, self._connects = self._process("end"), self._process("end")
-        told = {"peer": self._peer.name, "size": SIZE}
-        bound = self._binds.do("bind", url="tcp://127.0.0.1:0", **told)
-        self._connects.do("connect", urls=bound["urls"], **told)
-
-    @staticmethod
-    def _stop(processes: list[Process]) -> None:
-        while processes:
-            processes.pop().stop()
+        folder = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
+        make_secret(str(folder / "bench"))
+        self._secret = str(folder / "bench.secret")
+        others = Process("others", str(self._members - ENDS), self._secret, end="resting")
+        self._open.callback(others.stop)
+        self._seed = others.do("at")["at"]
 
     def close(self) -> None:
         """End its processes."""
-        self._stop(self._processes)
+        self._open.close()
 
     def __call__(self, warming: bool) -> Figures:
-        """Measure it as no members and as members, in this order or the other."""
-        if not self._processes:
+        """Measure three new pairs; the warm-up only starts the other members."""
+        if warming:
             self._begin()
+            return {}
         self._rounds += 1
-        order = (False, True) if self._rounds % 2 else (True, False)
-        found = {joined: self._phase(joined) for joined in order}
-        with_it, without = found[True], found[False]
+        with ExitStack() as open_:
+            pairs: dict[str, Pair] = {}
+            for name in (BARE, IMPORTED, JOINED):
+                pairs[name] = Pair(self._peer.name, self._chosen)
+                open_.callback(pairs[name].stop)
+            for one in pairs.values():
+                one.meet()
+            return self._round(pairs)
+
+    def _round(self, pairs: dict[str, Pair]) -> Figures:
+        for end in pairs[IMPORTED].both:
+            end.do("imports")
+        self._join(pairs[JOINED])
+        for name, one in pairs.items():
+            if any(end.do("bare")["bare"] != (name == BARE) for end in one.both):
+                raise BenchError(f"whether the mesh is imported is not as it should be: {name}")
+        time.sleep(self._chosen.settle)
+        members = pairs[JOINED].both
+        before = [end.do("own") for end in members]
+        apart = self._apart(pairs)
+        own = own_figures(before, [end.do("own") for end in members])
+        itself = self._itself(pairs[JOINED])
+        for end in members:
+            end.do("leave")
+        self._units.append(
+            {
+                name: [Unit([(one[a], one[b]) for one in apart])]
+                if b == BARE
+                else [Unit([(one[a], one[b])]) for one in itself]
+                for name, (a, b) in COMPARED.items()
+            }
+        )
+        bare = {value: statistics.median(one[BARE][value] for one in apart) for value in VALUES}
         return {
-            "rate_ratio": with_it["per_s"] / without["per_s"],
-            "p50_ratio": with_it["p50_us"] / without["p50_us"],
-            "p99_ratio": with_it["p99_us"] / without["p99_us"],
-            "idle_percent": with_it["idle_percent"],
-            "crowd_percent": with_it["crowd_percent"],
-            **{f"joined_{name}": value for name, value in with_it.items()},
-            **{f"left_{name}": value for name, value in without.items()},
+            **own,
+            "bare_per_s": 1e9 / bare["message_ns"],
+            "bare_cpu_us": bare["message_cpu_ns"] / 1e3,
+            "bare_p50_us": bare["p50_ns"] / 1e3,
+            "bare_p99_us": bare["p99_ns"] / 1e3,
+            "bare_trip_cpu_us": bare["trip_cpu_ns"] / 1e3,
         }
 
-    def _phase(self, joined: bool) -> Figures:
-        for end, name in ((self._binds, "binds"), (self._connects, "connects")):
-            end.do("leave")
-            if joined:
-                end.do("join", seed=self._seed, name=name, count=self._members - ENDS + 1)
-        time.sleep(self._chosen.settle)
-        figures = self._idle() if joined else {}
-        several = [self._once() for _ in range(self._chosen.times)]
-        middle = {name: statistics.median(one[name] for one in several) for name in several[0]}
-        return {**figures, **middle}
+    def _join(self, pair: Pair) -> None:
+        for end, name in zip(pair.both, ("binds", "connects"), strict=True):
+            end.begin(
+                "join",
+                seed=self._seed,
+                name=f"{name}{self._rounds}",
+                secret=self._secret,
+                count=self._members,
+            )
+        for end in pair.both:
+            end.end()
 
-    def _idle(self) -> Figures:
-        """CPU of who has nothing to do, in percent of a core."""
-        processes = (self._binds, self._connects, self._crowd)
-        before = [one.do("cpu")["cpu_s"] for one in processes]
-        began = time.monotonic()
-        time.sleep(self._chosen.idle)
-        took = time.monotonic() - began
-        after = [one.do("cpu")["cpu_s"] for one in processes]
-        used = [100 * (new - old) / took for old, new in zip(before, after, strict=True)]
-        each = used[-1] / (self._members - ENDS)
-        return {"idle_percent": sum(used[:ENDS]) / ENDS, "crowd_percent": each}
+    def _apart(self, pairs: dict[str, Pair]) -> list[dict[str, Figures]]:
+        """All three in turn, each cycle in the order of the last one turned round."""
+        found = []
+        for number in range(self._chosen.cycles):
+            order = list(pairs) if number % 2 else list(reversed(pairs))
+            found.append({name: pairs[name].measure() for name in order})
+        return found
 
-    def _once(self) -> Figures:
-        count, trips = self._chosen.count, self._chosen.trips
-        self._binds.begin("receive", count=count)
-        start = self._connects.do("send", count=count)["start_ns"]
-        seconds = (self._binds.end()["end_ns"] - start) / 1e9
-        self._binds.begin("answer", count=trips)
-        latency = self._connects.do("ask", count=trips)["latency_ns"]
-        self._binds.end()
-        figures = latency_figures(latency)
-        return {"per_s": count / seconds, **{n: figures[n] for n in ("p50_us", "p99_us")}}
+    def _itself(self, pair: Pair) -> list[dict[str, Figures]]:
+        """Members whose mesh is at work, and is stopped, in turn."""
+        found = []
+        for number in range(self._chosen.pairs):
+            order = (STOPPED, JOINED) if number % 2 else (JOINED, STOPPED)
+            found.append({name: pair.measure(stopped=name == STOPPED) for name in order})
+        return found
+
+    def forget(self) -> None:
+        """Have the last round not count."""
+        self._units.pop()
+
+    def intervals(self) -> Row:
+        """Of all rounds: by what is compared and by value, ratios with their intervals."""
+        return {
+            "ratios": {
+                name: {value: self._interval(name, value) for value in VALUES} for name in COMPARED
+            }
+        }
+
+    def _interval(self, name: str, value: str) -> Row:
+        units = [unit for one in self._units for unit in one[name]]
+        median = median_interval([unit.ratio(value) for unit in units])
+        return {
+            "median": median and median.as_json(),
+            "sums": total_interval([unit.sums(value) for unit in units]).as_json(),
+            "of": len(units),
+            "met": None if median is None else median.high < COST_MAX,
+        }
+
+
+def in_lines(row: Row) -> list[str]:
+    """What all rounds say, for people."""
+    lines = [f"at 95 %, and whether it is below {COST_MAX}; in brackets the ratio of all sums:"]
+    for name, values in row["ratios"].items():
+        lines.append(f"  {name}:")
+        for value, found in values.items():
+            if found["median"] is None:
+                words = f"too few rounds ({found['of']})"
+            else:
+                met = "met" if found["met"] else "missed"
+                words = f"{_told(found['median'])} of {found['of']}: {met}"
+            lines.append(f"    {VALUES[value]}: {words} [{_told(found['sums'])}]")
+    return lines
+
+
+def _told(one: dict[str, float]) -> str:
+    return f"{one['middle']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
 
 
 def beside(chosen: argparse.Namespace) -> int:
@@ -185,15 +342,24 @@ def beside(chosen: argparse.Namespace) -> int:
     running: list[Beside] = []
 
     def case(peer: Peer, count: int) -> Case:
-        running.append(Beside(peer, count, chosen))
-        facts = {"count": count, "load": f"{count} members", "size": SIZE}
-        return Case(peer, "beside", "tcp", running[-1], facts, needs="mesh")
-
-    groups = [[case(peer, count)] for count in chosen.members for peer in chosen.peer]
+        made = Beside(peer, count, chosen)
+        running.append(made)
+        facts = {"count": count, "load": f"{count} members, secret", "size": SIZE}
+        return Case(
+            *(peer, "beside", "tcp", made, facts),
+            needs="mesh",
+            extra=made.intervals,
+            forget=made.forget,
+        )
 
     def between() -> None:
         for one in running:
             one.close()
 
-    output.measure_all(groups, between=between)
+    groups = [[case(peer, count)] for count in chosen.members for peer in chosen.peer]
+    rows = output.measure_all(groups, between=between)
+    between()
+    for row in rows:
+        for line in in_lines(row) if row["missing"] is None else ():
+            output.line(line)
     return output.finish()

@@ -2,12 +2,14 @@
 
     python -m bench.ends.member KIND NAME [SEED]
 
-Each line is JSON: where it is (`at`), `joins`, `up` or `down` with a name, each with the time of
-the machine's monotonic clock, which all processes share. It ends with standard input.
+The seed is where others are; of NATS the addresses of its servers. Each line is JSON: where it is
+(`at`), `joins`, `up` or `down` with a name, each with the time of the machine's monotonic clock,
+which all processes share. It ends with standard input.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -18,9 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.need import need
+from ..peers.seam import DOWN, UP
 
 CLUSTER = "bench"
-UP, DOWN = "up", "down"
 Told = Callable[[str, str], None]
 """What happened, and to whom."""
 
@@ -72,7 +74,38 @@ def zenoh_member(name: str, seed: str | None) -> None:
     del watch, token
 
 
-KINDS = {"meshmsg": mesh_member, "zenoh": zenoh_member}
+def nats_member(name: str, seed: str | None) -> None:
+    """A client of NATS, which hears in the system account who comes and goes."""
+    asyncio.run(_nats_member(need("nats", "the peer nats-cluster"), name, (seed or "").split(",")))
+
+
+async def _nats_member(nats: Any, name: str, servers: list[str]) -> None:
+    number = int("".join(filter(str.isdigit, name)))
+    url = servers[number % len(servers)]
+
+    async def changed(message: Any) -> None:
+        who = json.loads(message.data)["client"].get("name")
+        if who != name:
+            tell(UP if message.subject.endswith(".CONNECT") else DOWN, who)
+
+    async def listed(message: Any) -> None:
+        for one in json.loads(message.data)["data"]["connections"]:
+            if one.get("name", name) != name:
+                tell(UP, one["name"])
+
+    tell("joins", name)
+    client = await nats.connect(url, name=name)
+    for what in ("CONNECT", "DISCONNECT"):
+        await client.subscribe(f"$SYS.ACCOUNT.*.{what}", cb=changed)
+    answers = client.new_inbox()
+    await client.subscribe(answers, cb=listed)
+    await client.publish("$SYS.REQ.SERVER.PING.CONNZ", reply=answers)  # each server answers
+    await client.flush()
+    tell("at", url)
+    await asyncio.Event().wait()
+
+
+KINDS = {"meshmsg": mesh_member, "zenoh": zenoh_member, "nats-cluster": nats_member}
 
 
 def _until_told() -> None:

@@ -5,6 +5,8 @@ Law: a figure of a row is always median, least and most of its rounds; never one
 
 from __future__ import annotations
 
+import math
+import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +14,9 @@ from typing import Any
 
 Counted = Sequence[Sequence[int]]
 """Pairs of nanoseconds and how often they were seen, ascending."""
+CONFIDENCE = 0.95
+RESAMPLED = 2_000
+"""How often a sample is drawn again from itself."""
 
 PERCENTILES = {
     "p50": 50.0,
@@ -97,3 +102,46 @@ def ratio(own: dict[str, Any], other: dict[str, Any], figure: str) -> float | No
     if not ours or not theirs or not theirs["median"]:
         return None
     return float(ours["median"] / theirs["median"])
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure of a sample, and between what that of all it was drawn from is, at 95 %."""
+
+    middle: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, float]:
+        """For the record."""
+        return {"middle": self.middle, "low": self.low, "high": self.high}
+
+
+def median_interval(values: Sequence[float]) -> Interval | None:
+    """The median, by order statistics, whatever the distribution; None of fewer than six values.
+
+    Between the k-th least and the k-th most is the median of all, but if fewer than k of the values
+    are on one side of it: which is so often as fewer than k of so many coins show heads.
+    """
+    count, ordered = len(values), sorted(values)
+    below, k = 0.0, 0
+    while k < count // 2:
+        below += math.comb(count, k) / 2**count
+        if 2 * below > 1 - CONFIDENCE:
+            break
+        k += 1
+    if not k:
+        return None
+    return Interval(statistics.median(ordered), ordered[k - 1], ordered[-k])
+
+
+def total_interval(pairs: Sequence[tuple[float, float]], seed: int = 1) -> Interval:
+    """The ratio of the sums of both sides, by drawing as many of the pairs again (bootstrap)."""
+
+    def ratio_of(drawn: Sequence[tuple[float, float]]) -> float:
+        return math.fsum(one for one, _ in drawn) / math.fsum(other for _, other in drawn)
+
+    rng = random.Random(seed)
+    again = sorted(ratio_of(rng.choices(pairs, k=len(pairs))) for _ in range(RESAMPLED))
+    out = int(RESAMPLED * (1 - CONFIDENCE) / 2)
+    return Interval(ratio_of(pairs), again[out], again[-1 - out])

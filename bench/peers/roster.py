@@ -28,7 +28,8 @@ RIVALS = (
     *("openssl-c", "libsodium-c"),
     *("raw-c-epoll", "redis", "redis-stream", "redis-stream-batch"),
     *("redis-stream-always", "redis-stream-everysec"),
-    *("nats", "nats-jetstream", "nats-jetstream-always"),
+    *("nats", "nats-jetstream", "nats-jetstream-always", "nats-cluster"),
+    *("serf", "serf-local"),
     *("rabbitmq", "rabbitmq-acked", "rabbitmq-acked-batch"),
     *("rabbitmq-confirmed", "rabbitmq-confirmed-batch", "rabbitmq-durable"),
     *("activemq", "kafka", "kafka-acked", "kafka-flushed"),
@@ -49,6 +50,10 @@ class Elsewhere(Peer):
     def missing(self) -> str:
         """Where it is."""
         return ONLY_IN_A_CHECKOUT
+
+    def why_not(self, kind: str, transport: str) -> str:
+        """The same, as what it can is not known here."""
+        return self.missing()
 
 
 def rivals() -> list[Peer]:

@@ -14,12 +14,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from ..base.need import BenchError
 from ..base.rooms import BENCH
 from ..base.task import Task
 
 TRANSPORTS = ("tcp", "ipc", "inproc")
+UP, DOWN = "up", "down"
+"""What members of a mesh say of others, with when."""
 ONLY_WAITS = "has no non-blocking send"
 """What a row says of a peer whose sender was not to wait, and can do nothing else."""
 
@@ -218,6 +221,21 @@ class Peer:
     def place(self, url: str) -> Iterator[str]:
         """Where the ends meet, while it lasts: the URL given, or that of a broker it starts."""
         yield url
+
+    @contextmanager
+    def meeting(self) -> Iterator[str | None]:
+        """What members of a mesh meet at, while it lasts; None: at the first of them."""
+        yield None
+
+    def member_command(self, name: str, seed: str | None) -> list[str]:
+        """What to run as a process that is a member of a mesh, and finds the others there."""
+        seeds = [] if seed is None else [seed]
+        return [sys.executable, "-m", f"{BENCH}.ends.member", self.name, name, *seeds]
+
+    def member_said(self, line: str) -> dict[str, Any]:
+        """What a line of that process tells, as ends/member.py has it; empty if it is nothing."""
+        told: dict[str, Any] = json.loads(line)
+        return told
 
     def measuring(self) -> None:
         """All are warm, and nothing was measured yet: what a broker uses counts from here."""

@@ -7,6 +7,7 @@ from .activemq_broker import ActiveMq
 from .kafka_acked import KafkaAcked, KafkaFlushed
 from .kafka_broker import Kafka
 from .nats_broker import Nats
+from .nats_cluster import NatsCluster
 from .nats_jetstream import JetStream, JetStreamAlways
 from .nng_python import Pynng
 from .nng_tls import PynngTls
@@ -19,6 +20,7 @@ from .raw_python import RawPython
 from .redis_broker import Redis
 from .redis_durable import RedisAlways, RedisEverySecond
 from .redis_stream import RedisStream, RedisStreamBatch
+from .serf_agents import Serf, SerfLocal
 from .spark_kafka import SparkKafka
 from .spark_source import (
     SparkArrow,
@@ -57,6 +59,9 @@ RIVALS: tuple[Peer, ...] = (
     Nats(),
     JetStream(),
     JetStreamAlways(),
+    NatsCluster(),
+    Serf(),
+    SerfLocal(),
     RABBIT,
     RabbitAcked(RABBIT),
     RabbitAckedBatch(RABBIT),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,12 +12,15 @@ from meshmsg.bench.base.need import BenchError, is_there, need
 from meshmsg.bench.ends.works import counted
 from meshmsg.bench.measure.stats import (
     PERCENTILES,
+    Interval,
     Summary,
     latency_figures,
+    median_interval,
     merged,
     percentile,
     ratio,
     told,
+    total_interval,
 )
 
 TIMES = st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=300)
@@ -103,3 +108,38 @@ def test_what_is_not_installed_is_named_with_the_extra_that_has_it() -> None:
     assert not is_there("carrier_pigeon")
     with pytest.raises(BenchError, match=r"a letter needs carrier_pigeon: .*meshmsg\[bench\]"):
         need("carrier_pigeon", "a letter")
+
+
+@pytest.mark.parametrize(
+    ("count", "rank"), [(6, 1), (8, 1), (9, 2), (12, 3), (20, 6), (100, 40), (1000, 469)]
+)
+def test_a_median_is_between_values_whose_ranks_are_known(count: int, rank: int) -> None:
+    """Those of tables of order statistics, at 95 %."""
+    values = [float(number) for number in range(1, count + 1)]
+    random.Random(count).shuffle(values)
+    assert median_interval(values) == Interval((count + 1) / 2, rank, count + 1 - rank)
+
+
+def test_few_values_have_no_interval() -> None:
+    """Of five the median of all is outside of them too often."""
+    assert [median_interval([1.0] * count) for count in range(6)] == [None] * 6
+
+
+def test_an_interval_holds_the_median_of_all_as_often_as_it_says() -> None:
+    """Of 400 samples; it may be more often, as ranks are whole."""
+    rng, held = random.Random(7), 0
+    for _ in range(400):
+        found = median_interval([rng.expovariate(1.0) for _ in range(30)])
+        assert found is not None
+        held += found.low <= 0.6931 <= found.high
+    assert held >= 0.93 * 400
+
+
+def test_a_ratio_of_sums_is_between_those_that_are_drawn_again() -> None:
+    """Equal pairs have no doubt; one that stands out is in many of the draws, and not in others."""
+    assert total_interval([(3.0, 2.0)] * 10) == Interval(1.5, 1.5, 1.5)
+    found = total_interval([(1.0, 1.0)] * 19 + [(21.0, 1.0)])
+    assert found.middle == 2.0
+    assert found.low == 1.0
+    assert 2.0 < found.high < 6.0
+    assert found.as_json() == {"middle": 2.0, "low": 1.0, "high": found.high}
