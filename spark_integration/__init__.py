@@ -42,6 +42,7 @@ from .fanout import FanOut as FanOut
 from .fanout import FanOutError as FanOutError
 from .fanout import FanOutStats as FanOutStats
 from .fanout import ItemError as ItemError
+from .rows import RowStats as RowStats
 from .rows import map_rows as map_rows
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "FanOutError",
     "FanOutStats",
     "ItemError",
+    "RowStats",
     "SourceCounts",
     "TaskNode",
     "Topology",

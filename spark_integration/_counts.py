@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from meshmsg import UsageError
+
+from ._register import registered
 from ._tasks import context_of
 
 if TYPE_CHECKING:
@@ -64,7 +67,8 @@ def count_reads(session: SparkSession) -> SourceCounts:
 
     Raises:
         ImportError: pyspark is not there.
-        UsageError: The session is one of Spark Connect.
+        UsageError: The session is one of Spark Connect, or of a Spark (4.0) that lets nobody
+            register anew what it has found by itself.
     """
     from pyspark_meshmsg import DefaultSource
 
@@ -86,5 +90,9 @@ def count_reads(session: SparkSession) -> SourceCounts:
         reader.counts = accumulators
         return reader
 
-    session.dataSource.register(CountedSource)
+    if not registered(session, CountedSource):
+        raise UsageError(
+            "count_reads() registers the source anew, which this version of Spark does not allow: "
+            "it has found it by itself. Use observe() on the DataFrame"
+        )
     return SourceCounts(accumulators)

@@ -9,6 +9,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
+
+EXISTS = "DATA_SOURCE_ALREADY_EXISTS"
+"""The error of a Spark that lets nobody replace a source which it has found by itself."""
+
+
+def registered(session: SparkSession, source: type[DataSource]) -> bool:
+    """Register a source; False: Spark keeps the one of that name that it has found."""
+    try:
+        session.dataSource.register(source)
+    except Exception as error:  # of py4j, or of Spark Connect
+        if EXISTS not in str(error):
+            raise
+        return False
+    return True
 
 
 def register(session: SparkSession) -> None:
@@ -27,4 +42,4 @@ def register(session: SparkSession) -> None:
     """
     from pyspark_meshmsg import DefaultSource
 
-    session.dataSource.register(DefaultSource)
+    registered(session, DefaultSource)

@@ -107,6 +107,20 @@ def behind(start: Places, end: Places) -> Places:
     }
 
 
+def began(start: Places, end: Places) -> Places:
+    """Return where the first batch of a query began, as its end says it.
+
+    Args:
+        start: As this run has found it: `latest` is another number than it was for one that died.
+        end: As it stands in the checkpoint.
+    """
+    made = dict(start)
+    for uuid, place in end.items():
+        if place.kept and (uuid not in start or start[uuid].next != place.kept):
+            made[uuid] = Place(place.kept, place.epoch)
+    return made
+
+
 def done_before(places: Places, retain: int) -> Places:
     """Return what a run that begins at an offset may trim: what is below these.
 

@@ -24,6 +24,7 @@ from .offsets import (
     Places,
     Shown,
     Span,
+    began,
     behind,
     done_before,
     from_json,
@@ -106,7 +107,7 @@ class Planner:
         """
         places = from_json(start)
         self._group.read(start)
-        self._hold(places)
+        self._hold(places, new=places == self._initial)
         shown = self._assigned(self._watch.ask()) if self._target is None else self._target
         self._tell()
         if clash := self._watch.clash():
@@ -136,8 +137,10 @@ class Planner:
         if end != start:
             end = self._leaving.without_retired(end)
             self._last = {uuid: place for uuid, place in self._last.items() if uuid in end}
-            if self._group.name is not None:
+            if self._group.name is not None or start == self._initial:
                 end = behind(start, end)
+            else:
+                end = {uuid: place._replace(kept=0) for uuid, place in end.items()}
         return self._group.written(to_json(end))
 
     def latest_of_all(self) -> dict[str, Any]:
@@ -180,10 +183,12 @@ class Planner:
                 began another life does not tell of the one before.
             SpoolChangedError: A copy from before was put back.
         """
-        places = from_json(start)
+        places, ends = from_json(start), from_json(end)
         self._group.read(end)  # its start may be that of a run which died, and was drawn anew
-        self._hold(places)
-        found = spans(places, from_json(end))
+        if new := places == self._initial:
+            places = began(places, ends)
+        self._hold(places, new=new)
+        found = spans(places, ends)
         if not found:
             return []
         tasks = self._partitions(found)
@@ -272,11 +277,13 @@ class Planner:
             LOG.warning("no answer from %s: what is there is read once they answer", silent)
         self._told = silent
 
-    def _hold(self, places: Places) -> None:
-        """As a run begins: what it reads next stays, and what earlier ones have done goes."""
+    def _hold(self, places: Places, *, new: bool) -> None:
+        """As a run begins: what it reads next stays, and what earlier ones have done goes.
+
+        Of a new query nothing was done, also where it begins with `latest`.
+        """
         if not self._held and self._group.name is not None:
             mine = self._assigned(places)
-            new = places == self._initial  # then nothing was done, also where that is `latest`
             done = {} if new else done_before(mine, self._options.retain)
             self._watch.hold({**mine, **done}, done, self._group.name)
         self._held = True

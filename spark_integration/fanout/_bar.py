@@ -1,30 +1,31 @@
-"""The bar of `FanOut(progress=True)`: tqdm's, in a terminal or a notebook.
+"""The bar of `progress=True`: tqdm's, in a terminal or a notebook.
 
-Not here: when it is told (_fanout.py). Law: tqdm is imported once a bar is asked for, not before.
+Not here: when it is told (_fanout.py, rows/_progress.py). Law: tqdm is imported once a bar is asked
+for, not before.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from meshmsg import ResourceError
 
 from ._told import FanOutStats
 
-Progress: TypeAlias = Callable[[FanOutStats], object]
-"""Is told the counts."""
 
+class Shown:
+    """A bar on standard error.
 
-class Bar:
-    """Shows items that are done, of those that were submitted, on standard error.
+    Args:
+        unit: What is counted.
 
     Raises:
         ResourceError: tqdm is not there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str) -> None:
         try:
             made: Any = importlib.import_module("tqdm.auto")
         except ImportError as error:
@@ -33,13 +34,12 @@ class Bar:
                 "pip install 'meshmsg[progress]'"
             ) from error
         kind: Any = type("Bar", (made.tqdm,), {"monitor_interval": 0})  # it has no thread
-        self._bar = kind(total=0, unit=" items")
+        self._bar = kind(unit=f" {unit}")
 
-    def __call__(self, counts: FanOutStats) -> None:
-        """Show these counts: what failed is settled, too, and is said."""
-        self._bar.total = counts.submitted
-        self._bar.n = counts.done + counts.failed
-        said = {"failed": counts.failed, "again": counts.again}
+    def show(self, settled: int, total: int | None, **said: int) -> None:
+        """Show so many, of so many, if that is known; and what else is said, unless it is 0."""
+        self._bar.total = total
+        self._bar.n = settled
         self._bar.set_postfix({name: count for name, count in said.items() if count})
 
     def close(self) -> None:
@@ -47,8 +47,24 @@ class Bar:
         self._bar.close()
 
 
-def teller_of(progress: object) -> Progress | None:
+class Bar(Shown):
+    """Shows items that are done, of those that were submitted."""
+
+    def __init__(self) -> None:
+        super().__init__("items")
+
+    def __call__(self, counts: FanOutStats) -> None:
+        """Show these counts: what failed is settled, too, and is said."""
+        settled = counts.done + counts.failed
+        self.show(settled, counts.submitted, failed=counts.failed, again=counts.again)
+
+
+def teller_of(progress: object, bar: Callable[[], Any] = Bar) -> Callable[[Any], object] | None:
     """Return what is told the counts: a bar for True, nothing for False or None.
+
+    Args:
+        progress: As the user gave it.
+        bar: Makes one.
 
     Raises:
         TypeError: It is none of these, and cannot be called.
@@ -57,7 +73,7 @@ def teller_of(progress: object) -> Progress | None:
     if progress is None or progress is False:
         return None
     if progress is True:
-        return Bar()
+        return bar()  # type: ignore[no-any-return]
     if not callable(progress):
         raise TypeError(
             f"progress is {progress!r}; it is True for a bar, or a function that gets the counts"

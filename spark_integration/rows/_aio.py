@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from meshmsg import Engine, Policy, Profile, TimedOutError, WouldBlockError
 from meshmsg.aio import Pull
 
+from ._progress import RowStats
 from ._rows import LOOK_S, RESULTS_AT_ONCE, Given
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ async def map_rows(
     results: str = "tcp://127.0.0.1:0",
     advertise: str | None = None,
     patience: float = 60.0,
+    progress: Callable[[RowStats], object] | bool | None = None,
+    total: int | None = None,
     insecure: bool = False,
     engine: Engine | None = None,
     security: Policy | Profile | None = None,
@@ -49,6 +52,8 @@ async def map_rows(
         results: Where tasks push results.
         advertise: The host by which tasks reach this program.
         patience: Seconds that a task waits for this program before it fails.
+        progress: True for a bar, or a function, as there; it is called in the loop.
+        total: How many rows there are, for `progress`.
         insecure: Allow a bind outside loopback without security.
         engine: The engine to use; None takes that of the process.
         security: What protects the socket.
@@ -58,9 +63,10 @@ async def map_rows(
         A result a row, in the order they come; with `errors="return"` also an `ItemError`.
 
     Raises:
-        ItemError, FanOutError, UsageError, TypeError, AddressError, InsecureBindError: As there.
+        ItemError, FanOutError, UsageError, TypeError, AddressError, InsecureBindError,
+            ResourceError: As there.
     """
-    given = Given(rows, fn, column, max_attempts, errors, task_security)
+    given = Given(rows, fn, column, max_attempts, errors, task_security, progress, total)
     async with Pull(bind=results, insecure=insecure, engine=engine, security=security) as pull:
         job = await asyncio.to_thread(given.job, pull.endpoint, advertise, patience)
         job.begin()

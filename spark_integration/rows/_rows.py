@@ -20,6 +20,7 @@ from ..fanout._slots import given_or_raised
 from ..fanout._tags import cancel_jobs, tag_jobs
 from ..fanout._told import FanOutError
 from ..fanout._words import Outcome, parts_of
+from ._progress import Progress, RowStats
 from ._task import ROW_BITS, ROW_MAX, RowsOf, error_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 RESULTS_AT_ONCE = 1000
 """Messages of results that are taken in one go."""
+ROWS_MAX = 2**63
+"""What `total` may be."""
 LOOK_S = 0.1
 """Seconds until it is looked again whether the job has ended."""
 
@@ -41,6 +44,8 @@ def map_rows(
     results: str = "tcp://127.0.0.1:0",
     advertise: str | None = None,
     patience: float = 60.0,
+    progress: Callable[[RowStats], object] | bool | None = None,
+    total: int | None = None,
     insecure: bool = False,
     engine: Engine | None = None,
     security: Policy | Profile | None = None,
@@ -64,6 +69,10 @@ def map_rows(
         results: Where tasks push results.
         advertise: The host by which tasks reach this program, if that is not the one bound.
         patience: Seconds that a task waits for this program before it fails.
+        progress: True: a bar of tqdm, on standard error (`pip install meshmsg[progress]`). Or
+            what is called with the counts (`RowStats`: done, failed, total), at most five times a
+            second and at the end, by the thread that iterates.
+        total: How many rows there are, for `progress`; such as `rows.count()`, a job of its own.
         insecure: Allow a bind outside loopback without security.
         engine: The engine to use; None takes that of the process.
         security: What protects the socket: a server's policy.
@@ -78,8 +87,9 @@ def map_rows(
         FanOutError: The Spark job failed; or results are missing, as the rows of a partition that
             Spark ran again were not the same.
         UsageError, TypeError, AddressError, InsecureBindError: As of a `FanOut`.
+        ResourceError: `progress` is True, and tqdm is not there.
     """
-    given = Given(rows, fn, column, max_attempts, errors, task_security)
+    given = Given(rows, fn, column, max_attempts, errors, task_security, progress, total)
     pull = Pull(bind=results, insecure=insecure, engine=engine, security=security)
     try:
         job = given.job(pull.endpoint, advertise, patience)
@@ -118,10 +128,14 @@ class Given:
         max_attempts: int,
         errors: str,
         task_security: str | None,
+        progress: object,
+        total: int | None,
     ) -> None:
         self._returned = returns_errors(errors)
         self._attempts = whole("max_attempts", max_attempts, 1, ATTEMPTS_MAX)
         self._path = checked_path(task_security)
+        self._total = None if total is None else whole("total", total, 0, ROWS_MAX)
+        self._progress = progress
         self._fn = fn
         self._rows = rows
         self._column = column
@@ -131,16 +145,17 @@ class Given:
         there = told_to(endpoint, advertise)
         one = self._rows.select(self._rows[self._column].cast("binary").alias("value"))
         task = RowsOf(self._fn, there, self._path, patience, self._attempts)
-        return Job(one, task, self._returned)
+        return Job(one, task, self._returned, Progress(self._progress, self._total))
 
 
 class Job:
     """The Spark job, in a thread, and what came of it."""
 
-    def __init__(self, rows: DataFrame, task: RowsOf, returned: bool) -> None:
+    def __init__(self, rows: DataFrame, task: RowsOf, returned: bool, progress: Progress) -> None:
         self._rows = rows
         self._task = task
         self._returned = returned
+        self._progress = progress
         self._tag = f"meshmsg-rows-{uuid.uuid4().hex}"
         self._error: BaseException | None = None
         self._counts: dict[int, int] = {}
@@ -165,10 +180,12 @@ class Job:
                 if row != self._following.get(partition, 0):
                     continue
                 self._following[partition] = row + 1
+                self._progress.count(failed=part.number == Outcome.FAILED)
                 if part.number == Outcome.FAILED:
                     yield given_or_raised(error_of(part), self._returned)
                 else:
                     yield part.body
+            self._progress.tell()
 
     def check(self) -> None:
         """See that all results are there, once it has ended.
@@ -192,6 +209,7 @@ class Job:
         if not self.ended:
             cancel_jobs(self._rows.sparkSession, self._tag, self._thread)
         self._thread.join()
+        self._progress.close()
 
     def _run(self) -> None:
         try:

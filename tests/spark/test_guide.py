@@ -1,7 +1,9 @@
-"""The ten minutes of docs/spark.md: its code runs, with other addresses, keys and paths."""
+"""The ten minutes of docs/spark.md, and the beginning that stays: their code runs, with other
+addresses, keys and paths."""
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.pairs import WAIT_S, of_its_own
-from tests.support.sparked import filled, needs_spark
+from tests.support.sparked import filled, needs_spark, options
 
 pytestmark = [needs_spark, pytest.mark.leaves_threads]
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
@@ -107,3 +109,34 @@ def test_the_code_of_the_ten_minutes_runs(spark: Any, tmp_path: Path) -> None:
 def _counts(orders: Any) -> list[Any]:
     found: list[Any] = orders.groupBy("key").count().collect()
     return [{"key": row.key and bytes(row.key), "count": row["count"]} for row in found]
+
+
+def test_numbers_that_were_taken_are_where_each_run_begins(tmp_path: Path) -> None:
+    """Whatever has come since, and however often a run begins."""
+    from meshmsg.spark._source.offsets import from_json
+    from meshmsg.spark._source.planning import Planner
+
+    part = GUIDE.read_text().partition("### A beginning that stays")[2].partition("\n### ")[0]
+    (code,) = re.findall(r"```py\n(.*?)```", part, re.DOTALL)
+    with (
+        filled(tmp_path / "one", 3) as one,
+        filled(tmp_path / "two", 5) as two,
+        mm.SpoolServer(one, bind=of_its_own()) as first,
+        mm.SpoolServer(two, bind=of_its_own()) as second,
+    ):
+        urls = [first.endpoint, second.endpoint]
+        code = code.replace(URL.replace("127.0.0.1", "10.0.0.5"), urls[0])
+        code = code.replace(URL.replace("127.0.0.1", "10.0.0.6"), urls[1])
+        said: dict[str, Any] = {"mm": mm, "json": json, "client": None}
+        exec(compile(code, "beginning", "exec"), said)
+        for spool in (one, two):
+            spool.append_many([b"x"] * 10)
+        for _ in range(2):
+            given = {"endpoints": ",".join(urls), "startingOffsets": said["starting"]}
+            planner = Planner(options(**given))
+            try:
+                found = from_json(planner.initial())
+            finally:
+                planner.close()
+            places = {one.info().uuid: 4, two.info().uuid: 6}
+            assert {uuid: place.next for uuid, place in found.items()} == places

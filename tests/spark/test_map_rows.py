@@ -15,6 +15,7 @@ import meshmsg as mm
 from meshmsg.spark import FanOutError, ItemError, aio, map_rows
 from meshmsg.spark.fanout._telling import TELL_S, Telling
 from meshmsg.spark.fanout._words import GROUP_BYTES, GROUP_MAX, Outcome, Part, octets_of, parts_of
+from meshmsg.spark.rows._progress import Progress
 from meshmsg.spark.rows._rows import Job
 from meshmsg.spark.rows._task import ROW_BITS, RowsOf, error_of
 from tests.spark.rows import Rows
@@ -119,6 +120,8 @@ def test_a_job_that_fails_is_an_error_with_its_cause(mapped: Mapped) -> None:
         ({"max_attempts": 0}, mm.UsageError, "max_attempts is 0"),
         ({"max_attempts": "2"}, TypeError, "max_attempts is '2'"),
         ({"errors": "skip"}, mm.UsageError, "errors is 'skip'"),
+        ({"total": -1}, mm.UsageError, "total is -1"),
+        ({"progress": "bar"}, TypeError, "progress is 'bar'; it is True for a bar"),
         ({"task_security": b"key"}, TypeError, "path of a file of policies"),
         ({"results": "tcp://*:0"}, mm.InsecureBindError, "security="),
         ({"results": "tcp://*:0", "insecure": True}, mm.UsageError, "advertise="),
@@ -146,7 +149,7 @@ def test_who_leaves_the_loop_of_asyncio_ends_the_job() -> None:
 def job(returned: bool = True) -> Job:
     """One that is not begun."""
     rows: Any = Rows([])
-    return Job(rows, RowsOf(bytes.upper, "", None, WAIT_S, 1), returned)
+    return Job(rows, RowsOf(bytes.upper, "", None, WAIT_S, 1), returned, Progress(None, None))
 
 
 def cut(attempt: int, count: int, sizes: Sequence[int]) -> list[bytes]:

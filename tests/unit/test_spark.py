@@ -106,3 +106,43 @@ def test_no_tasks_are_a_mistake() -> None:
     """Before Spark is asked for anything."""
     with pytest.raises(mm.UsageError, match="count is 0; it must be 1 or more"):
         spark.run_tasks(Session(), lambda *_: None, count=0)  # type: ignore[arg-type]
+
+
+class Sources:
+    """What a session registers sources with: a Spark that says no."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def register(self, source: type) -> None:
+        """Say it."""
+        raise self.error
+
+
+class Refusing:
+    """A session whose Spark has found the source by itself."""
+
+    def __init__(self, error: Exception) -> None:
+        self.dataSource, self.sparkContext = Sources(error), self
+
+    def accumulator(self, start: int) -> int:
+        """Return what is none."""
+        return start
+
+
+def test_a_spark_that_has_found_the_source_may_keep_it() -> None:
+    """Spark 4.0: `register` is done then, and `count_reads` says why it cannot count."""
+    pytest.importorskip("pyspark")
+    session: Any = Refusing(ValueError("[DATA_SOURCE_ALREADY_EXISTS] 'meshmsg' already exists"))
+    spark.register(session)
+    with pytest.raises(mm.UsageError, match="which this version of Spark does not allow"):
+        spark.count_reads(session)
+
+
+def test_what_else_spark_refuses_is_told() -> None:
+    """In its own words."""
+    pytest.importorskip("pyspark")
+    session: Any = Refusing(ValueError("the session was stopped"))
+    for call in (spark.register, spark.count_reads):
+        with pytest.raises(ValueError, match="the session was stopped"):
+            call(session)

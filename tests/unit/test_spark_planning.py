@@ -49,6 +49,50 @@ def test_latest_stands_still_though_more_comes_before_the_first_batch() -> None:
     assert query.planner.initial() == first == offset(a=10)
 
 
+@pytest.mark.parametrize("given", [{}, {"groupId": "g", "retainBatches": 0}])
+def test_a_first_batch_that_is_planned_again_begins_where_it_began(given: dict[str, Any]) -> None:
+    """The run before died in it, and Spark asks anew where the query begins: `latest` is further by
+    now. Without it what the batch had would be left out."""
+    one, two = Query(**given), Query(**given)
+    one.told.say(a=(1, 100), b=(1, 5))
+    start = one.planner.initial()
+    one.told.say(a=(1, 150), b=(1, 5))
+    end = one.planner.latest(start)
+    two.told.say(a=(1, 170), b=(1, 5), c=(1, 9))
+    later = two.planner.initial()
+    assert nexts(later) == {"a": 170, "b": 5, "c": 9}
+    for query, asked in ((one, start), (two, later)):
+        (task,) = query.planner.tasks(asked, end)
+        assert (task.uuid, task.first, task.end) == (A, 100, 150)
+    assert two.latest(end) == {"a": 170, "b": 5, "c": 1}
+    assert two.told.held == ([({"a": 100, "b": 5, "c": 9}, {})] if given else [])
+
+
+def test_a_spool_that_is_away_as_the_first_batch_is_planned_again_is_read_from_there() -> None:
+    """And not from its first message on, as one that was never seen."""
+    one, two = Query(), Query(failOnDataLoss=False)
+    one.told.say(a=(1, 100), b=(1, 5))
+    start = one.planner.initial()
+    one.told.say(a=(1, 150), b=(1, 9))
+    end = one.planner.latest(start)
+    two.told.say(b=(1, 9))
+    later = two.planner.initial()
+    two.told.say(a=(1, 150))
+    first, second = two.planner.tasks(later, end)
+    assert [(one.first, one.end) for one in (first, second)] == [(100, 150), (5, 9)]
+
+
+def test_a_number_is_the_same_for_a_run_whose_query_has_no_checkpoint_yet() -> None:
+    """`latest` is not: nothing is left of the run that died before its first batch was planned."""
+    found = []
+    for said in ("latest", f'{{"{A}": 100}}'):
+        for stable in (100, 150):
+            query = Query(startingOffsets=said)
+            query.told.say(a=(1, stable))
+            found.append(nexts(query.planner.initial())["a"])
+    assert found == [100, 150, 100, 100]
+
+
 @pytest.mark.parametrize(
     ("said", "places"),
     [
@@ -347,10 +391,18 @@ def test_a_batch_that_is_planned_again_is_not_trimmed() -> None:
 
 
 def test_an_end_without_a_group_says_no_more_than_before() -> None:
-    """Its text is that of earlier versions."""
+    """Its text is that of earlier versions; but the first one says where the query began, which the
+    next has forgotten, of spools as well that have nothing new."""
     query = Query()
     query.told.say(a=(1, 50))
     assert query.planner.latest(offset(a=3)) == offset(a=50)
+    query.told.say(b=(1, 9))
+    start = query.planner.initial()
+    query.told.say(a=(1, 60), b=(1, 10))
+    first = query.planner.latest(start)
+    assert {uuid[0]: one["kept"] for uuid, one in first["p"].items()} == {"a": 50, "b": 9}
+    query.told.say(a=(1, 70))
+    assert query.planner.latest(first) == offset(a=70, b=10)
 
 
 def test_a_query_whose_group_another_one_has_fails() -> None:
