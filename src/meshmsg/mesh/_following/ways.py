@@ -142,19 +142,18 @@ class Ways:
         if one.denied:
             pause = self._most * (1 + self._rng.random()) / 2
         one.rounds, one.denied = one.rounds + 1, False
-        one.again = self._clock() + pause
-        self._due = min(self._due, one.again)
+        again = one.again = self._clock() + pause
+        self._due = min(self._due, again)
 
     def _begin_anew(self) -> None:
         now, self._due = self._clock(), float("inf")
         for one in self._tries.values():
-            if one.again is None:
-                continue
-            if one.again <= now:
+            again = one.again
+            if again is not None and again <= now:
                 one.again = None
                 self._move(one, 0)
-            else:
-                self._due = min(self._due, one.again)
+            elif again is not None:
+                self._due = min(self._due, again)
 
     def _move(self, one: _Tries, at: int) -> None:
         self._moved |= one.at != at
