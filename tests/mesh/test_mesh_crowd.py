@@ -26,12 +26,12 @@ MESSAGES = 50
 
 
 class Story:
-    """A crowd, who is in it, and how long things took."""
+    """A crowd, who is in it, and what happens to it."""
 
     def __init__(self, crowd: Crowd) -> None:
         self.crowd = crowd
         self.names = [f"n{number}" for number in range(PROCESSES)]
-        self.took: list[tuple[str, float]] = []
+        print(f"\n{PROCESSES} processes on {MACHINES} machines, {KILLED} are killed:", flush=True)
 
     def on(self, machine: int) -> list[str]:
         """Who is on a machine, of those that live."""
@@ -42,8 +42,8 @@ class Story:
         return [name for name in self.names if name not in some]
 
     def note(self, what: str, seconds: float) -> None:
-        """Something took so long."""
-        self.took.append((what, seconds))
+        """Print that something took so long."""
+        print(f"{seconds:8.2f} s  {what}", flush=True)
 
     def begin(self) -> None:
         """They start, some at once, with one seed; all see all, and the next do."""
@@ -128,10 +128,7 @@ class Story:
         assert got == [str(number) for number in range(first + MESSAGES)]
 
     def told(self) -> None:
-        """Print what it took."""
-        print(f"\n{PROCESSES} processes on {MACHINES} machines, {KILLED} are killed:")
-        for what, seconds in self.took:
-            print(f"{seconds:8.2f} s  {what}")
+        """Print what else was seen."""
         print(f"{self.sizes[PROCESSES // 2] / 2**20:8.1f} MiB of its own has a process")
         print(f"{len(self.crowd.gone_wrongly):8} times somebody was taken for gone who was not")
 
