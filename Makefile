@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
-.PHONY: crash crash-kills crash-calls crash-harm crash-spark
+.PHONY: crash crash-kills crash-calls crash-harm crash-spark crash-mesh
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
@@ -48,7 +48,7 @@ sim: $(BUILD)/dev.stamp
 
 # Programs that are killed, disks that fail and files that are harmed; how long each part takes is in docs/faults.md.
 # make crash PARTS="calls harm": those alone. ROUNDS, KILL_ROUNDS, SPARK_ROUNDS, CLUSTER_ROUNDS: how often.
-PARTS ?= kills calls harm spark
+PARTS ?= kills calls harm spark mesh
 CRASH := MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q
 
 crash: $(PARTS:%=crash-%)
@@ -71,6 +71,10 @@ crash-spark: $(BUILD)/dev.stamp
 	MESHMSG_CRASH_ROUNDS=$${KILL_ROUNDS:-50} MESHMSG_SPARK_ROUNDS=$${SPARK_ROUNDS:-60} \
 	MESHMSG_CLUSTER_ROUNDS=$${CLUSTER_ROUNDS:-10} $(CRASH) -s tests/spark/test_kill.py \
 	  tests/spark/test_cluster.py tests/spark/test_campaign.py
+
+# A mesh of 100 processes on five machines, which are network namespaces: kills, a cut, an address that changes.
+crash-mesh: $(BUILD)/dev.stamp
+	MESHMSG_MESH_PROCESSES=$${PROCESSES:-100} $(CRASH) -s tests/mesh/test_mesh_crowd.py
 
 # Changes one operator of the C core at a time: an hour or two (tests/mutants/README.md). A run that is cut off goes on
 # where it stopped.

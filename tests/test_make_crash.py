@@ -1,6 +1,7 @@
 """`make crash` runs what it is said to run: as often, all of it, and each part alone.
 
-Not here: what those tests find (tests/crash, tests/fault, tests/c/test_spool_harm.c, tests/spark).
+Not here: what those tests find (tests/crash, tests/fault, tests/c/test_spool_harm.c, tests/spark,
+tests/mesh).
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ import pytest
 from tests.support.pairs import WAIT_S
 from tests.support.programs import ROOT
 
-KNOBS = ("ROUNDS", "KILL_ROUNDS", "SPARK_ROUNDS", "CLUSTER_ROUNDS", "STRIDE", "SEEDS", "PARTS")
+KNOBS = (
+    "ROUNDS", "KILL_ROUNDS", "SPARK_ROUNDS", "CLUSTER_ROUNDS", "STRIDE", "SEEDS", "PARTS",
+    "PROCESSES",
+)  # fmt: skip
 PARTS = {
     "kills": ("MESHMSG_CRASH_ROUNDS=${ROUNDS:-1000}", "tests/crash"),
     "calls": ("MESHMSG_CRASH_ROUNDS=${ROUNDS:-1000}", "tests/fault/test_faults_calls.py"),
     "harm": ("MESHMSG_SPOOL_STRIDE=${STRIDE:-1}", "tests/unit/test_c.py"),
     "spark": ("MESHMSG_CRASH_ROUNDS=${KILL_ROUNDS:-50}", "tests/spark/test_kill.py"),
+    "mesh": ("MESHMSG_MESH_PROCESSES=${PROCESSES:-100}", "tests/mesh/test_mesh_crowd.py"),
 }
 """Of each part: how often, and what."""
 READS = re.compile(r'environ\.get\(\s*"(MESHMSG_\w+)"|getenv\("(MESHMSG_\w+)"\)')

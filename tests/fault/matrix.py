@@ -1,6 +1,6 @@
 """The table of faults: for each row what happens, what is promised, and the tests that show it.
 
-docs/faults.md has the same rows (test_matrix.py). Rows are numbered as they were planned: F22, F24
+docs/faults.md has the same rows (test_matrix.py). Rows are numbered as they were planned: F22
 and F31 are of what is not there. Not here: the tests.
 """
 
@@ -223,6 +223,16 @@ ROWS: dict[str, Row] = {
         ::test_many_are_behind_at_once_and_a_slow_one_holds_up_nobody
         sim/test_delivery_worlds.py::test_a_stuck_receiver_has_no_more_than_its_prefetch
         sim/test_overflow_exact.py::test_any_queue_agrees_with_a_plain_model_of_it""",
+    ),
+    "F24": _of(
+        "a node of a mesh gets another address, or starts again at another one",
+        "who follows it is connected there as the mesh tells of it, and goes on where it was",
+        """fault/test_faults_moved.py
+        ::test_f24_a_worker_whose_address_changes_is_followed_and_gets_all
+        ::test_f24_a_worker_that_starts_again_at_another_address_gets_the_rest
+        ::test_f24_a_publisher_that_starts_again_elsewhere_is_followed_from_the_cursor
+        mesh/test_mesh_moves.py
+        ::test_what_the_one_before_had_and_did_not_do_comes_to_the_new_one""",
     ),
     "F25": _of(
         "a peer comes back with an empty disk, under the same name and address",

@@ -14,13 +14,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import meshmsg as mm
-from meshmsg.mesh import EventKind, Mesh, Watch
+from meshmsg import aio as mm_aio
+from meshmsg.mesh import EventKind, Mesh, Watch, aio
 from meshmsg.mesh._finding.seeds import Seed
+from tests.support.feeding import World
+from tests.support.inloop import InLoop
 
 WAIT_S = 30.0
 """Seconds that anything may take; nothing is measured by it."""
@@ -32,6 +35,33 @@ ROOT = Path(__file__).resolve().parents[2]
 def node(name: str, *seeds: Seed | str, **options: Any) -> Mesh:
     """Open a node of the cluster "test"."""
     return Mesh(**{"cluster": "test", "name": name, "seeds": seeds, **options})
+
+
+def node_of(world: World, name: str, *seeds: Seed | str, **options: Any) -> Any:
+    """Open a node, for threads or for the loop of a world."""
+    if world._thread is None:
+        return node(name, *seeds, **options)
+    return world._thread.make(
+        aio.Mesh, **{"cluster": "test", "name": name, "seeds": seeds, **options}
+    )
+
+
+def following(world: World, mesh: Any, service: str, role: str, **options: Any) -> Any:
+    """Have a new socket follow a service; `select=` and those of the socket."""
+    if world._thread is None:
+        return mesh.connect(service, getattr(mm, role), **options)
+    made = mesh.connect(service, getattr(mm_aio, role), **options)
+    return InLoop(world._thread, made)
+
+
+def urls(socket: Any) -> list[str]:
+    """Return the endpoints that a socket is connected to, or dials."""
+    return sorted(socket._connected)
+
+
+def peers_at(socket: Any) -> list[str]:
+    """Return the endpoints that a socket is connected to now."""
+    return sorted(one.endpoint for one in socket.peers())
 
 
 def eventually(look: Callable[[], Any]) -> Any:
@@ -106,39 +136,72 @@ class Process:
         self.kill()
 
 
-def _do(mesh: Mesh, watch: Watch, kept: list[Any], command: Sequence[Any]) -> Any:
-    verb, *rest = command
-    if verb == "announce":  # service, where its Pull is bound
-        pull = mm.Pull(bind=rest[1], insecure=True, security=mesh.security)
-        kept.append(pull)
-        mesh.announce(rest[0], pull)
+class _Doing:
+    """What a process can be asked to do, by name; what a method returns is said."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh, self._watch = mesh, mesh.watch()
+        self._kept: list[Any] = []
+
+    def announce(self, service: str, where: str) -> str:
+        pull = mm.Pull(bind=where, insecure=True, security=self._mesh.security)
+        self._kept.append(pull)
+        self._mesh.announce(service, pull)
         return pull.endpoint
-    if verb == "recv":
-        return kept[0].recv(timeout=WAIT_S).decode()
-    if verb == "until":  # kind, name
-        return until(watch, EventKind[rest[0]], rest[1]).member.record.addresses
-    if verb == "wait":  # service, count
-        return sorted(m.record.name for m in mesh.wait_for(rest[0], rest[1], timeout=WAIT_S))
-    if verb == "addresses":
-        return mesh.members()[0].record.addresses
-    assert verb == "leave"
-    mesh.leave()
-    return True
+
+    def recv(self) -> str:
+        return str(self._kept[0].recv(timeout=WAIT_S).decode())
+
+    def follow(self, service: str, select: str) -> list[str]:
+        push = self._mesh.connect(service, mm.Push, select=select)
+        self._kept.append(push)
+        push.wait_for_peers(1, timeout=WAIT_S)
+        return peers_at(push)
+
+    def publish(self, service: str, where: str, path: str) -> str:
+        spool = mm.Spool(path, durability="os")
+        pub = mm.Pub(bind=where, spool=spool)
+        self._kept += [pub, spool]
+        self._mesh.announce(service, pub)
+        return pub.endpoint
+
+    def put(self, count: int) -> int:
+        pub, spool = self._kept
+        for _ in range(count):
+            pub.send(b"%d" % (spool.info().last_seq + 1), timeout=WAIT_S)
+        return int(spool.info().last_seq)
+
+    def until(self, kind: str, name: str) -> Any:
+        return until(self._watch, EventKind[kind], name).member.record.addresses
+
+    def wait(self, service: str | None, count: int) -> list[str]:
+        found = self._mesh.wait_for(service, count, timeout=WAIT_S)
+        return sorted(member.record.name for member in found)
+
+    def addresses(self) -> Any:
+        return self._mesh.members()[0].record.addresses
+
+    def leave(self) -> bool:
+        self._mesh.leave()
+        return True
+
+    def close(self) -> None:
+        with contextlib.suppress(mm.ClosedError):
+            self._mesh.close()
+        for one in self._kept:
+            one.close()
 
 
 def main(name: str, arguments: str) -> None:
     """Run a node: say its endpoint, then do what is asked."""
     seeds, options = json.loads(arguments)
-    kept: list[Any] = []
     mesh = node(name, *seeds, **options)
-    watch = mesh.watch()
+    doing = _Doing(mesh)
     print(json.dumps({"endpoint": mesh.endpoint}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(_do(mesh, watch, kept, json.loads(line))), flush=True)
-    with contextlib.suppress(mm.ClosedError):
-        mesh.close()
-    for socket in kept:
-        socket.close()
+        verb, *rest = json.loads(line)
+        print(json.dumps(getattr(doing, verb)(*rest)), flush=True)
+    doing.close()
 
 
 if __name__ == "__main__":

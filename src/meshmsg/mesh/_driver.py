@@ -334,9 +334,19 @@ class Driver:
             self.seeding.ask_again()
         if now >= self._offers_at:
             self._tell_of_seeds(now)
+            if self.place.vanished():
+                self._begin_anew()
         if any(moved) or now >= self._offers_at:
             self._offers_at = now + OFFERS_S
             self.changed()
+
+    def _begin_anew(self) -> None:
+        """Make all connections anew: those there are come from an address that is gone. So others
+        see this node where it is now, and tell it. The lock is held."""
+        self.link.hang_up_all()
+        if self.port is not None:
+            for member in self.core.members():
+                self.port.forget(member.record.node_id)
 
     def _tell_of_seeds(self, now: float) -> None:
         self._warn(self._unreached.look(now, self.seeding.tried(), self.link.dialed))

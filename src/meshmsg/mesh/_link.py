@@ -213,6 +213,11 @@ class Link:
         for address in addresses:
             self._hang_up(address)
 
+    def hang_up_all(self) -> None:
+        """Close all connections that this node made: the next message makes another one."""
+        for url in list(self._open):
+            self._hang_up(url)
+
     def close_idle(self, now: float) -> None:
         """Close connections that nothing was sent over for some time."""
         if now < self._look_at:

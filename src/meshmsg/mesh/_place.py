@@ -1,11 +1,14 @@
 """Where this node is, as others see it: the address of its mesh port that records have.
 
 Not here: who is asked (_link.py). Law: a node that was told its address keeps that one; of what
-others see, most of them count, and loopback only while nobody sees anything else.
+others see, most of them count, and loopback only while nobody sees anything else. What they saw of
+an address that this machine had, and has no more, counts for nothing.
 """
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -26,6 +29,17 @@ OBSERVERS_MAX = 16
 AUTO = "auto"
 
 
+def is_here(ip: str) -> bool:
+    """Whether an IP is one of this machine's now; also if the system cannot be asked."""
+    try:
+        family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as asked:
+            asked.bind((ip, 0))
+    except OSError as error:
+        return error.errno != errno.EADDRNOTAVAIL
+    return True
+
+
 class Place:
     """What this node advertises."""
 
@@ -35,6 +49,7 @@ class Place:
         advertise: str | Sequence[str],
         *,
         outside: Callable[[str], str] = sent_from,
+        own: Callable[[str], bool] = is_here,
     ) -> None:
         """Take where it is bound, and what the user says.
 
@@ -42,12 +57,15 @@ class Place:
             bound: The address of the mesh port, as bound.
             advertise: "auto", or the addresses that others reach it by.
             outside: Tells, of a wildcard, the IP that this machine sends from.
+            own: Tells whether this machine has an IP.
 
         Raises:
             UsageError: One is no address, or there are too many.
         """
         _, host, self._port = parts_of(bound)
-        self._host, self._outside = host, outside
+        self._host, self._outside, self._own = host, outside, own
+        self._had = ""
+        """The IP that others see, if it is this machine's, as far as is known."""
         self.local = is_loopback(host)
         """Whether only this machine reaches it."""
         self._fixed = advertise != AUTO or not is_wildcard(host)
@@ -79,7 +97,19 @@ class Place:
         remote = [one for one in said if not is_loopback(one)] or said
         best, count = Counter(remote).most_common(1)[0]
         found = (joined(best, self._port),)
-        if found == self.addresses or (self.addresses and 2 * count <= len(remote)):
+        news = found != self.addresses
+        if news and self.addresses and 2 * count <= len(remote):
             return False
+        if news or not self._had:
+            self._had = best if self._own(best) else ""
         self.addresses = found
+        return news
+
+    def vanished(self) -> bool:
+        """Tell, once, that this machine no longer has the IP that others saw: who sees the next one
+        is believed. One that it never had is behind NAT, and says nothing."""
+        if not self._had or self._own(self._had):
+            return False
+        self._had = ""
+        self._seen.clear()
         return True
