@@ -28,5 +28,5 @@ MEMORY_MIB = 15
 """MiB of a table of ten thousand members, with their records."""
 SPEED_S = 30
 """Seconds of a processor for a thousand nodes and a minute of theirs."""
-LARGEST_KIB = 32
+LARGEST_KIB = 24
 """KiB that one member takes whose record is as large as it may be, of the smallest parts."""
