@@ -6,7 +6,7 @@ import pytest
 
 from meshmsg._mesh import probe
 from meshmsg._mesh.core import Core
-from meshmsg._mesh.limits import Times
+from meshmsg._mesh.limits import LOOKS_MAX, Times
 from meshmsg._mesh.messages import HEAD, NUMBER, PROBE, Kind
 from meshmsg._mesh.octets import (
     Rumour,
@@ -255,3 +255,20 @@ def test_a_life_that_answers_is_the_later_one_though_its_clock_was_set_back() ->
     node.opinions.sweep(now + 3)
     assert state(node, 9) == State.FORGOTTEN
     assert state(node, 5) == State.ALIVE
+
+
+def test_who_answered_once_is_asked_a_last_time_before_those_who_never_did() -> None:
+    """However many of these wait, and since when."""
+    many = 2 * LOOKS_MAX
+    node = core(900)
+    knows(node, *range(1, many + 2))
+    node.take()
+    last = many + 1
+    node.saw(0.0, record(last).node_id, Evidence.HEARD)
+    for number in range(1, many + 2):
+        node.opinions.accuse(5.0, node.here.table.rows[handle(number)], Rumour.SUSPECT)
+        node.opinions._look(5.0, node.here.table.rows[handle(number)])
+    node.prober.look(5.0)
+    asked = {probe.handle for probe in node.prober.probes.values() if probe.last}
+    assert len(asked) == LOOKS_MAX
+    assert handle(last) in asked

@@ -255,3 +255,14 @@ def test_clusters_have_tags_of_their_own() -> None:
     """Four octets."""
     assert len({cluster_tag(f"cluster-{i}") for i in range(100)}) == 100
     assert len(cluster_tag("a")) == 4
+
+
+def test_texts_that_records_of_one_mesh_share_are_in_memory_once() -> None:
+    """Of ten thousand members that is some megabytes."""
+    one, two = (signed_of(signed_octets(n, zone="zone-a", services=(SERVICE,))) for n in (1, 2))
+    first, second = one.record, two.record
+    assert first.cluster is second.cluster
+    assert first.zone is second.zone
+    for name in ("name", "role", "wire"):
+        assert getattr(first.services[0], name) is getattr(second.services[0], name)
+    assert not hasattr(first, "__dict__")

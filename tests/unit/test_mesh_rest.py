@@ -55,7 +55,9 @@ def versions(node: Core) -> int:
 
 
 def told(node: Core, digests: bytes) -> int:
-    """How many versions it tells to one that has these digests."""
+    """How many versions it tells to one that has these digests, as it asked that one."""
+    node.syncer.send_hello("tcp://10.0.0.1:7450")
+    node.take()
     node.arrived(1.0, arrival(message(Kind.DIGEST, digests)))
     (answer,) = answers(node)
     kind, data = unpacked(answer.data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from meshmsg._mesh.core import Core
 from meshmsg._mesh.messages import (
     BUCKET_DIGESTS,
     BUCKETS,
@@ -15,6 +16,7 @@ from meshmsg._mesh.messages import (
 )
 from meshmsg._mesh.octets import Rumour, cluster_tag, rumour_octets
 from meshmsg._mesh.packing import unpacked
+from meshmsg._mesh.sync import ASKED_MAX
 from tests.support.mesh_nodes import answers, arrival, core, handle, knows
 
 
@@ -69,3 +71,66 @@ def test_one_that_is_gone_and_syncs_is_looked_for(kind: Kind) -> None:
     body = DIGEST.pack(1) if kind == Kind.HELLO else BUCKET_DIGESTS.pack(*[1] * BUCKETS)
     node.arrived(1.0, arrival(message(kind, body)))
     assert node.opinions.checks == [handle(1)]
+
+
+def digest_of(node: Core, number: int) -> int:
+    """Have a node send its digests; return the octets that the other one answers with."""
+    sent = HEAD.pack(1, Kind.DIGEST, cluster_tag("test"), handle(number))
+    node.arrived(0.0, arrival(sent + BUCKET_DIGESTS.pack(*[1] * BUCKETS), number))
+    return sum(len(answer.data) for answer in answers(node))
+
+
+def test_digests_that_nobody_asked_for_are_not_answered() -> None:
+    """An answer may be sixty times as long: who asked for nothing was sent a list of all."""
+    node = core()
+    knows(node, *range(1, 40))
+    node.take()
+    assert digest_of(node, 1) == 0
+    assert node.here.counts["digest nobody asked for"] == 1
+    row = node.here.table.rows[handle(1)]
+    node.here.send(row, node.syncer.hello(row))
+    node.take()
+    assert digest_of(node, 2) == 0
+    assert digest_of(node, 1) > 0
+    assert digest_of(node, 1) == 0
+
+
+def test_at_an_address_whoever_is_there_may_answer_by_digests_and_once() -> None:
+    """Of those that were asked at once so many are answered, and no more."""
+    node = core()
+    knows(node, *range(1, 40))
+    for number in range(ASKED_MAX + 5):
+        node.syncer.send_hello(f"tcp://10.0.1.{number}:7450")
+    node.take()
+    found = [digest_of(node, 1 + number % 39) > 0 for number in range(ASKED_MAX + 5)]
+    assert found == [True] * ASKED_MAX + [False] * 5
+
+
+def test_of_many_members_that_were_asked_the_last_ones_are_remembered() -> None:
+    """Who does not answer for long is asked again some time."""
+    node = core()
+    knows(node, *range(1, 2 + ASKED_MAX))
+    for number in range(1, 2 + ASKED_MAX):
+        row = node.here.table.rows[handle(number)]
+        node.here.send(row, node.syncer.hello(row))
+    node.take()
+    found = [digest_of(node, number) > 0 for number in range(1, 2 + ASKED_MAX)]
+    assert found == [False] + [True] * ASKED_MAX
+
+
+def test_versions_are_taken_once_of_each_sync() -> None:
+    """Each may be answered by all records; who begins a sync anew tells them anew."""
+    node = core()
+    knows(node, *range(1, 10))
+    hello, told = (
+        message(Kind.HELLO, DIGEST.pack(1)),
+        message(Kind.VERSIONS, bits_of(range(BUCKETS))),
+    )
+    for count in (0, 1):
+        node.arrived(0.0, arrival(hello))
+        node.take()
+        node.arrived(0.0, arrival(told))
+        assert len(answers(node)) == 1
+        node.arrived(0.0, arrival(told))
+        assert not answers(node)
+        assert node.here.counts["versions nobody asked for"] == count + 1

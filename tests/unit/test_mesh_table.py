@@ -13,7 +13,15 @@ from meshmsg._mesh.limits import MESSAGE_MAX, RUMOURS_MAX, Times
 from meshmsg._mesh.octets import Rumour, Signed, Statement, signed_of
 from meshmsg._mesh.rumours import Rumours
 from meshmsg._mesh.signing import Ed25519Signer, ed25519_verify
-from meshmsg._mesh.table import HERE, Row, Suspicion, Table, observers, version_digest
+from meshmsg._mesh.table import (
+    HERE,
+    PROVEN_TURN,
+    Row,
+    Suspicion,
+    Table,
+    observers,
+    version_digest,
+)
 from meshmsg._mesh.told import State
 from tests.support.mesh_nodes import record, signed_octets
 
@@ -67,6 +75,7 @@ def test_digests_counts_and_names_are_those_of_the_rows_whatever_is_done(
         rows = list(table.rows.values())
         assert (table.digest, table.buckets) == digests_of(table)
         assert table.here == sum(row.state in HERE for row in rows)
+        assert table.known == len(rows)
         assert set(table.absent) == {r.signed.handle for r in rows if r.state not in HERE}
         for name in ("name-0", "name-1", "name-2"):
             named = {row.signed.handle for row in table.named(name)}
@@ -104,6 +113,51 @@ def test_members_that_are_picked_are_distinct_alive_and_not_the_one_that_is_left
         assert len({row.signed.handle for row in found}) == len(found) == 3
         assert rows[0] not in found
         assert rows[1] not in found
+
+
+def proven(table: Table, count: int) -> set[bytes]:
+    """Have so many answer; return who."""
+    rows = list(table.rows.values())[:count]
+    for row in rows:
+        table.heard(row, 1.0)
+        table.heard(row, 2.0)
+    return {row.signed.handle for row in rows}
+
+
+def test_who_answered_once_is_probed_often_whatever_is_told_of_beside() -> None:
+    """Five of five hundred: each has a turn in five times `PROVEN_TURN`, and all others do, too."""
+    table = filled(500)
+    wanted = proven(table, 5)
+    found = [row.signed.handle for _ in range(700) if (row := table.next_probed())]
+    for at in range(0, 600, 20):
+        assert wanted <= set(found[at : at + 10 * PROVEN_TURN])
+    assert len(set(found)) == 500
+
+
+def test_half_of_those_who_are_picked_answered_once() -> None:
+    """So that news reaches them; the other half are of all."""
+    table = filled(500)
+    wanted = proven(table, 20)
+    found = [row.signed.handle for _ in range(400) for row in table.some(3)]
+    share = sum(handle in wanted for handle in found) / len(found)
+    assert 0.4 <= share <= 0.6
+    assert len(set(found)) > 250
+
+
+def test_who_answered_once_and_is_gone_is_neither_probed_nor_picked_till_it_is_back() -> None:
+    """Nor is it there twice, then."""
+    table = filled(6)
+    (gone,) = proven(table, 1)
+    row = table.rows[gone]
+    for _ in range(3):
+        table.change(row, State.UNREACHABLE, 3.0, b"")
+        for _ in range(30):
+            assert table.next_probed() is not row
+            assert row not in table.some(2)
+        table.change(row, State.ALIVE, 4.0, b"")
+    found = [table.next_probed() for _ in range(12 * PROVEN_TURN)]
+    assert row in found
+    assert table._proven == [gone]
 
 
 def test_a_member_takes_at_most_200_octets_beside_its_record() -> None:

@@ -41,6 +41,12 @@ KEY_MAX = 128
 """Octets of the public key of a service."""
 MEMBERS_MAX = 20_000
 """Nodes that are known at once."""
+MEMBERS_KEPT_FREE = 1_024
+"""Of these the last, which are for nodes that come themselves: others are not told of any more."""
+UNHEARD_MAX = 10_000
+"""Nodes that one source told of and that never answered this one, known at once."""
+UNHEARD_FEW = 16
+"""The same, of a source that takes one of the last places."""
 FORGOTTEN_MAX = 1_024
 """Nodes that are forgotten and still dialled now and then."""
 SEEDS_MAX = 1_024

@@ -7,6 +7,7 @@ octets come, either a value comes out that is within every limit, or MalformedEr
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from hashlib import blake2b
@@ -210,6 +211,10 @@ class Reader:
         except UnicodeDecodeError:
             raise MalformedError("a text is not UTF-8") from None
 
+    def shared(self) -> str:
+        """Take a text that many have: it is in memory once."""
+        return sys.intern(self.text())
+
     def texts(self, limit: int) -> tuple[str, ...]:
         """Take a list of texts."""
         count = self.number(1)
@@ -223,7 +228,7 @@ class Reader:
 
 
 def _service_of(reader: Reader) -> Service:
-    name, role, wire = reader.text(), reader.text(), reader.text()
+    name, role, wire = reader.shared(), reader.shared(), reader.shared()
     endpoints = reader.texts(ENDPOINTS_MAX)
     meta = tuple((reader.text(), reader.text(2)) for _ in range(reader.number(1)))
     weight = reader.number(2)
@@ -245,7 +250,7 @@ def signed_of(raw: bytes) -> Signed:
     if version != VERSION:
         raise MalformedError(f"a record of version {version}")
     reader = Reader(raw, _FIXED.size, body)
-    cluster, name, host, zone = reader.text(), reader.text(), reader.text(), reader.text()
+    cluster, name, host, zone = reader.shared(), reader.text(), reader.shared(), reader.shared()
     addresses = reader.texts(ENDPOINTS_MAX)
     count = reader.number(1)
     if count > SERVICES_MAX:

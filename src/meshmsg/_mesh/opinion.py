@@ -8,15 +8,12 @@ however many they are, only say when it asks. Whoever is heard is alive.
 from __future__ import annotations
 
 from .here import Here
+from .joining.admission import Admission
 from .limits import (
     CHECKS_MAX,
     CONFIRMERS_MAX,
     FORGOTTEN_MAX,
     JUMP_MAX,
-    MEMBERS_MAX,
-    NEW_BURST,
-    NEW_PER_SECOND,
-    SOURCES_MAX,
 )
 from .messages import WARNING, Kind
 from .octets import (
@@ -46,12 +43,14 @@ class Opinions:
         """Members to probe out of their turn."""
         self.looks: dict[bytes, None] = {}
         """Members to ask a last time, in order."""
+        self.looks_later: dict[bytes, None] = {}
+        """The same, of those that never answered."""
         self.expiry = float("inf")
         """When the next suspicion ends, or its member is asked a last time."""
         self.refute_at = float("inf")
         self._refute_over = -1
         self._refuted = float("-inf")
-        self._sources: dict[str, tuple[float, float]] = {}
+        self.admission = Admission(here)
 
     # Records
 
@@ -84,7 +83,7 @@ class Opinions:
             if record.node_id != known.node_id:
                 here.counts["record of another with that handle"] += 1
                 return False
-        elif not self._admitted(now, source):
+        elif not self.admission.admits(now, source, itself=by == handle, held=held):
             here.counts["new member over the limit"] += 1
             return False
         if record.cluster != here.me.record.cluster or not here.verify(
@@ -93,31 +92,20 @@ class Opinions:
             here.counts["record that is not signed"] += 1
             return False
         if row is None:
-            self._enter(now, signed, by, held)
+            self._enter(now, signed, by, held, source)
         else:
             self._renew(now, row, signed)
         return True
 
-    def _admitted(self, now: float, source: str) -> bool:
-        """Whether one more member may be known, and that source may tell of it."""
-        if len(self.here.table.rows) >= MEMBERS_MAX:
-            return False
-        host = source.rpartition(":")[0]
-        left, at = self._sources.pop(host, (float(NEW_BURST), now))
-        left = min(float(NEW_BURST), left + (now - at) * NEW_PER_SECOND)
-        while len(self._sources) >= SOURCES_MAX:
-            del self._sources[next(iter(self._sources))]
-        self._sources[host] = (left - 1 if left >= 1 else left, now)
-        return left >= 1
-
-    def _enter(self, now: float, signed: Signed, by: bytes, held: bool) -> None:
+    def _enter(self, now: float, signed: Signed, by: bytes, held: bool, source: str) -> None:
         here = self.here
         held = held or self._is_past(signed.record)
         row = Row(signed, State.UNREACHABLE if held else State.ALIVE, now, by)
         here.table.add(row)
+        self.admission.entered(row, source)
         if held:
             row.proof = Suspicion(signed.record.incarnation, now)
-            self.looks[signed.handle] = None
+            self.looks_later[signed.handle] = None
             return
         here.tell(EventKind.UP, row)
         self._same_name(now, row)
@@ -290,7 +278,8 @@ class Opinions:
         suspicion = row.suspicion
         if suspicion is not None and not suspicion.looked:
             suspicion.looked = True
-            self.looks[row.signed.handle] = None
+            looks = self.looks_later if row.heard is None else self.looks
+            looks[row.signed.handle] = None
             suspicion.deadline = max(now, min(suspicion.deadline, now + self._looking))
             self.expiry = min(self.expiry, suspicion.deadline)
 
@@ -317,7 +306,9 @@ class Opinions:
 
     def heard(self, now: float, row: Row) -> None:
         """Take that a member itself was heard."""
-        row.heard = now
+        self.here.table.heard(row, now)
+        if row.source:
+            self.admission.settled(row)
         if row.state == State.SUSPECT:
             self._alive(now, row, self.here.me.handle)
         elif row.state in (State.UNREACHABLE, State.FORGOTTEN):
@@ -408,15 +399,23 @@ class Opinions:
                     self.forget(now, row)
             elif row.state == State.LEFT:
                 if age >= times.left_kept:
-                    here.table.remove(row)
+                    self._remove(row)
             elif row.state == State.FORGOTTEN:
                 if age >= times.forgotten_kept:
-                    here.table.remove(row)
+                    self._remove(row)
                 else:
                     forgotten.append(row)
         forgotten.sort(key=lambda row: row.since)
         for row in forgotten[: max(0, len(forgotten) - FORGOTTEN_MAX)]:
-            here.table.remove(row)
+            self._remove(row)
+        for row in self.admission.giving_way():
+            if row.state == State.UNREACHABLE:
+                self.forget(now, row)
+            self._remove(row)
+
+    def _remove(self, row: Row) -> None:
+        self.admission.settled(row)
+        self.here.table.remove(row)
 
     def check(self, handle: bytes) -> None:
         """Have a member probed out of its turn."""

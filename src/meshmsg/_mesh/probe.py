@@ -126,8 +126,8 @@ class Prober:
 
     def look(self, now: float) -> None:
         """Begin the last looks that wait, out of turn: only so many at once."""
-        looks = self.opinions.looks
-        while looks and self._looking < LOOKS_MAX:
+        first, later = self.opinions.looks, self.opinions.looks_later
+        while (looks := first or later) and self._looking < LOOKS_MAX:
             handle = next(iter(looks))
             del looks[handle]
             row = self.here.table.rows.get(handle)

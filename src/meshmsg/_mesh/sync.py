@@ -66,6 +66,9 @@ PASSED_ON_MAX = 2
 """New records of one message of a sync that are passed on as rumours, too."""
 FIRST = 1
 """The incarnation of who was never accused."""
+ASKED_MAX = 32
+"""Members that a sync was begun with lately, whose digests are answered; and as many addresses at
+which this node does not know yet who is there."""
 RUMOURS_ENOUGH = 48
 """Rumours that wait, beyond which no record joins them: syncs bring it."""
 
@@ -79,6 +82,12 @@ class Syncer:
         self.agreed = 0
         """Peers in a row that had the same directory; below AGREE, syncs are often."""
         self._answering: dict[bytes, float] = {}
+        self._awaited: set[bytes] = set()
+        """Those of them that have not told their versions yet: each does so once."""
+        self._asked: dict[bytes, None] = {}
+        """Members that a sync was begun with and that did not answer by a digest, in order."""
+        self._asked_anybody = 0
+        """Syncs that were begun with whoever is at an address."""
         self._allowance, self._allowed_at = SYNC_PER_SECOND, 0.0
 
     def tick(self, now: float) -> None:
@@ -86,7 +95,7 @@ class Syncer:
         if self.next_at > now:
             return
         for row in self.here.table.some(1):
-            self.here.send(row, self.hello())
+            self.here.send(row, self.hello(row))
         self.plan(now)
 
     def plan(self, now: float) -> None:
@@ -103,9 +112,15 @@ class Syncer:
         self.agreed = 0
         self.next_at = min(self.next_at, now + self.here.times.sync_restless)
 
-    def hello(self) -> bytes:
-        """Return what begins a sync; our record goes with it."""
+    def hello(self, row: Row | None) -> bytes:
+        """Return what begins a sync with a member, or whoever is there; our record goes with it."""
         here = self.here
+        if row is None:
+            self._asked_anybody = min(ASKED_MAX, self._asked_anybody + 1)
+        else:
+            self._asked[row.signed.handle] = None
+            if len(self._asked) > ASKED_MAX:
+                del self._asked[next(iter(self._asked))]
         data = here.head(Kind.HELLO) + DIGEST.pack(here.table.digest)
         return data + rumour_octets(Rumour.RECORD, here.me.raw)
 
@@ -155,6 +170,19 @@ class Syncer:
             self.here.counts["sync beyond the limit"] += 1
             return False
         self._answering[sender] = now + SYNC_TIME
+        self._awaited.intersection_update(self._answering)
+        self._awaited.add(sender)
+        return True
+
+    def _did_ask(self, sender: bytes) -> bool:
+        """Whether a sync was begun that this one may answer by a digest, once."""
+        if sender in self._asked:
+            del self._asked[sender]
+        elif self._asked_anybody:
+            self._asked_anybody -= 1
+        else:
+            self.here.counts["digest nobody asked for"] += 1
+            return False
         return True
 
     def on_digest(self, now: float, arrival: Arrival, sender: bytes) -> int:
@@ -163,6 +191,8 @@ class Syncer:
         self._there(sender)
         theirs = BUCKET_DIGESTS.unpack_from(arrival.data, AT)
         self._differs()
+        if not self._did_ask(sender):
+            return AT + BUCKET_DIGESTS.size
         differ = [i for i, own in enumerate(here.table.buckets) if own != theirs[i]]
         entries: dict[int, list[bytes]] = {bucket: [] for bucket in differ}
         for row in here.table.in_buckets(differ):
@@ -203,9 +233,10 @@ class Syncer:
         bits = buckets_of(data[AT : AT + BITS])
         if len(data) < AT + BITS or (len(data) - AT - BITS) % VERSION_ENTRY.size:
             raise MalformedError("a list of versions that ends too early")
-        if sender not in self._answering:
+        if sender not in self._awaited:
             here.counts["versions nobody asked for"] += 1
             return
+        self._awaited.discard(sender)
         mine = {row.signed.handle: row for row in here.table.in_buckets(bits)}
         want: list[bytes] = []
         give: list[Row] = []
@@ -327,4 +358,4 @@ class Syncer:
 
     def send_hello(self, address: str) -> None:
         """Begin a sync with whoever is there."""
-        self.here.out.append(Send(address, self.hello(), None))
+        self.here.out.append(Send(address, self.hello(None), None))

@@ -43,7 +43,7 @@ class EventKind(IntEnum):
     """Another node has its name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Service:
     """One socket that a node offers under a name.
 
@@ -67,7 +67,7 @@ class Service:
     key: bytes = b""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Record:
     """What a node says of itself, and signs.
 
@@ -105,7 +105,7 @@ class Record:
         return user_id(self.name, self.sign_key)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Member:
     """A node as this one sees it now.
 
@@ -126,7 +126,7 @@ class Member:
     told_by: bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Event:
     """Something that changed.
 

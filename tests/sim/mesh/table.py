@@ -1,5 +1,5 @@
-"""`python -m tests.sim.mesh.table [--seeds N] [--sizes 10,100,1000]`: what the mesh is to reach,
-beside what it reaches in simulations, as a table of Markdown.
+"""`python -m tests.sim.mesh.table [--seeds N] [--sizes 10,100,1000] [--rows crash,heal]`: what the
+mesh is to reach, beside what it reaches in simulations, as a table of Markdown.
 
 Not here: the scenes (scenes.py), the targets (targets.py). Law: each figure is the p99 over the
 seeds, or the worst of them if they are fewer than a hundred.
@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from math import ceil
 
 from . import scenes, targets
+from .memory import SERVICE, table_mib
+from .slow import SECONDS, slow
 
-JOINS_MAX = 3_000
-"""Nodes of a join of all at once, which takes memory and time by their square."""
 QUIET_S = 60.0
 """Seconds that a mesh at rest is looked at."""
+HOUR_S = 3600.0
 
 
 def p99(values: list[float]) -> float:
@@ -35,13 +36,15 @@ def row(what: str, target: str, seeds: int, scene: Callable[[int], float], unit:
 def line(what: str, target: str, values: list[float], unit: str) -> str:
     """One line, of what was measured."""
     middle = sorted(values)[len(values) // 2]
-    worst = f"{p99(values):.2f} {unit}"
-    return f"| {what} | {target} | {worst} | {middle:.2f} {unit} | {len(values)} |"
+    worst, half = (
+        f"{value:.2f} {unit}" if unit else f"{value:.0f}" for value in (p99(values), middle)
+    )
+    return f"| {what} | {target} | {worst} | {half} | {len(values)} |"
 
 
 def joins(size: int, seeds: int) -> Iterator[str]:
     """Of all that start at once: one run a seed, as a thousand nodes take a third of a minute."""
-    ran = [scenes.join(size, seed) for seed in range(seeds)]
+    ran = [scenes.join(size, seed) for seed in range(few(seeds, size, 1))]
     promised = size <= max(targets.JOIN)
     took = f"<= {scenes.JOIN_S} s" if promised else "-"
     rate = f"<= {targets.JOIN_RATE:.0f} KB/s" if promised else "-"
@@ -64,48 +67,108 @@ def kills(size: int, seeds: int) -> Iterator[str]:
     yield line(f"kill known by all, {size}", f"<= {targets.KILL_ALL} s", everyone, "s")
 
 
-def rows(seeds: int, sizes: list[int]) -> Iterator[str]:
+def crashes(size: int, seeds: int) -> Iterator[str]:
+    """Of a machine that vanishes."""
+    target = f"<= {targets.CRASH[size]} s" if size in targets.CRASH else "-"
+    what = f"crash known by all, {size}, 1 % loss"
+    yield row(what, target, seeds, lambda seed: scenes.crash(size, seed), "s")
+
+
+def rest(size: int, seeds: int) -> Iterator[str]:
+    """Of a mesh in which nothing happens."""
+    ran = [scenes.quiet(size, seed, QUIET_S) for seed in range(few(seeds, size, 5))]
+    octets = [octets for _, octets in ran]
+    yield line(
+        f"octets a second of a node at rest, {size}", f"<= {targets.STEADY:.0f} B", octets, "B"
+    )
+    alarms = [float(alarms) for alarms, _ in ran]
+    yield line(f"false alarms in {QUIET_S:.0f} s, {size}, 1 % loss", "0", alarms, "")
+
+
+def hours(size: int, seeds: int) -> Iterator[str]:
+    """Of a mesh in which nothing happens for an hour."""
+    ran = [float(scenes.quiet(size, seed, HOUR_S)[0]) for seed in range(few(seeds, size, 100))]
+    yield line(f"false alarms in an hour, {size}, 1 % loss", "0", ran, "")
+
+
+def ones(size: int, seeds: int) -> Iterator[str]:
+    """Of one that joins."""
+    target = f"<= {targets.JOIN_ONE} s"
+    yield row(f"one joins {size}", target, seeds, lambda seed: scenes.join_one(size, seed), "s")
+
+
+def heals(size: int, seeds: int) -> Iterator[str]:
+    """Of halves that were parted for ten minutes, and of one of a hundred that was for one."""
+    for share, apart in ((0.5, 600.0), (0.01, 60.0)):
+        part = max(1, int(size * share))
+        what = f"{part} and {size - part} are one again, after {apart:.0f} s"
+        ran = [
+            scenes.heal(scenes.split(size, seed, apart=apart, share=share))
+            for seed in range(few(seeds, size, apart / 10))
+        ]
+        yield line(what, f"<= {targets.HEAL:.0f} s", ran, "s")
+
+
+def slows(size: int, seeds: int) -> Iterator[str]:
+    """Of a mesh with slow members: the worst seed, and the sum of all beside that of plain SWIM."""
+    count = few(seeds, size, 10)
+    ours = [sum(slow(size, seed)) for seed in range(count)]
+    plain = [sum(slow(size, seed, plain=True)) for seed in range(count)]
+    what = f"false alarms in {SECONDS:.0f} s, 5 % of {size} are slow: plain SWIM {sum(plain)}, here"
+    yield line(f"{what} {sum(ours)}", f"1/{targets.SLOW_SHARE}", [float(n) for n in ours], "")
+
+
+def memories(size: int, seeds: int) -> Iterator[str]:
+    """Of the table of one node."""
+    target = f"<= {targets.MEMORY_MIB} MiB" if size == 10_000 else "-"
+    yield line(f"memory of {size} members that offer nothing", target, [table_mib(size)], "MiB")
+    offers = table_mib(size, (SERVICE,))
+    yield line(f"memory of {size} members with a service each", "-", [offers], "MiB")
+
+
+def speeds(size: int, seeds: int) -> Iterator[str]:
+    """Of the simulator."""
+    target = f"<= {targets.SPEED_S} s" if size == 1_000 else "-"
+    yield line(f"processor for {QUIET_S:.0f} s of {size}", target, [speed(size, QUIET_S)], "s")
+
+
+def few(seeds: int, size: int, cost: float) -> int:
+    """How many seeds of a scene that takes so many times longer: at least one."""
+    return max(1, min(seeds, int(seeds * 100 / (size * cost))))
+
+
+ROWS: dict[str, Callable[[int, int], Iterator[str]]] = {
+    "crash": crashes,
+    "kill": kills,
+    "rest": rest,
+    "hour": hours,
+    "one": ones,
+    "join": joins,
+    "heal": heals,
+    "slow": slows,
+    "memory": memories,
+    "speed": speeds,
+}
+LARGEST = {"join": 3_000, "heal": 1_000, "hour": 1_000, "slow": 1_000}
+"""Nodes of scenes that take memory or time by their square, or an hour."""
+
+
+def rows(seeds: int, sizes: list[int], wanted: list[str]) -> Iterator[str]:
     """All lines, each as soon as it is measured."""
     yield "| what | target | p99 | median | seeds |"
     yield "|---|---|---|---|---|"
     for size in sizes:
-        yield row(
-            f"crash known by all, {size}, 1 % loss",
-            f"<= {targets.CRASH[size]} s" if size in targets.CRASH else "-",
-            seeds,
-            lambda seed, size=size: scenes.crash(size, seed),
-            "s",
-        )
-        yield from kills(size, seeds)
-        yield row(
-            f"octets a second of a node at rest, {size}",
-            f"<= {targets.STEADY:.0f} B",
-            1,
-            lambda seed, size=size: scenes.quiet(size, seed, QUIET_S)[1],
-            "B",
-        )
-        yield row(
-            f"one joins {size}",
-            f"<= {targets.JOIN_ONE} s",
-            seeds,
-            lambda seed, size=size: scenes.join_one(size, seed),
-            "s",
-        )
-        if size <= JOINS_MAX:
-            yield from joins(size, max(1, min(seeds, seeds * 100 // size)))
+        for name in wanted:
+            if size <= LARGEST.get(name, size):
+                yield from ROWS[name](size, seeds)
 
 
-def speed(size: int, seconds: float) -> str:
-    """How fast the simulation of a mesh at rest is, in processor time."""
+def speed(size: int, seconds: float) -> float:
+    """Seconds of a processor that the simulation of a mesh at rest takes."""
     world = scenes.formed(size, 1)
-    began, before = time.process_time(), world.delivered
+    began = time.process_time()
     world.run(world.now + seconds)
-    took = time.process_time() - began
-    each = took / (world.delivered - before) * 1e6
-    return (
-        f"{size} nodes, {seconds:.0f} s simulated: {took:.1f} s of processor, "
-        f"{each:.0f} us a message with the simulation of the network"
-    )
+    return time.process_time() - began
 
 
 def main() -> None:
@@ -113,12 +176,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--sizes", default="10,100")
+    parser.add_argument("--rows", default=",".join(ROWS), help="which of them; all, if not said")
     asked = parser.parse_args()
     sizes = [int(size) for size in asked.sizes.split(",")]
-    for line in rows(asked.seeds, sizes):
-        sys.stdout.write(line + "\n")
+    for told in rows(asked.seeds, sizes, asked.rows.split(",")):
+        sys.stdout.write(told + "\n")
         sys.stdout.flush()
-    sys.stdout.write("\n" + speed(max(sizes), 10.0) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,3 +22,11 @@ STEADY = 1000.0
 """Octets a second that a node sends when nothing happens."""
 SLOW_SHARE = 50
 """Slow members make at most 1 false alarm for so many of plain SWIM."""
+STATE_MIB = 20
+"""MiB that three thousand syncs at once are sent, and that they take of memory."""
+MEMORY_MIB = 15
+"""MiB of a table of ten thousand members, with their records."""
+SPEED_S = 30
+"""Seconds of a processor for a thousand nodes and a minute of theirs."""
+LARGEST_KIB = 24
+"""KiB that one member takes whose record is as large as it may be, of the smallest parts."""

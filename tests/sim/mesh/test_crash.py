@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from meshmsg._mesh.told import EventKind, State
 
 from . import scenes
+from .sizes import large, seeds
 from .targets import CRASH, KILL_ALL, KILL_CONNECTED
-
-MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
-"""0: the few of `make test`."""
-
-
-def seeds(few: int) -> range:
-    """At least so many."""
-    return range(max(few, MANY // 20))
 
 
 @pytest.mark.parametrize(("size", "few"), [(3, 20), (10, 20), (100, 8), (1000, 1)])
@@ -27,7 +18,7 @@ def test_all_know_that_a_machine_vanished_in_time(size: int, few: int) -> None:
         assert scenes.crash(size, seed) <= CRASH[size], f"seed {seed}"
 
 
-@pytest.mark.parametrize(("size", "few"), [(10, 20), (100, 13)])
+@pytest.mark.parametrize(("size", "few"), [(10, 20), (100, 13), large(1000, 1)])
 def test_a_process_that_was_killed_is_noticed_at_once(size: int, few: int) -> None:
     """By those that have a connection, and soon by all."""
     for seed in seeds(few):
@@ -36,16 +27,18 @@ def test_a_process_that_was_killed_is_noticed_at_once(size: int, few: int) -> No
         assert everyone <= KILL_ALL, f"seed {seed}"
 
 
-def test_many_that_vanish_together_are_all_noticed() -> None:
+@pytest.mark.parametrize("size", [50, large(1000)])
+def test_many_that_vanish_together_are_all_noticed(size: int) -> None:
     """A rack: a tenth of a mesh; and only they are."""
-    world = scenes.formed(50, 1)
-    gone = world.hosts[:5]
-    for host in gone:
-        world.crash(host)
-    since = world.now
-    took = world.run_until(lambda: scenes.complete(world), 30.0)
-    assert took <= 2 * CRASH[100]
-    assert scenes.false_alarms(world, since) == 0
+    for seed in seeds(1, cost=max(1, size // 50)):
+        world = scenes.formed(size, seed)
+        gone = world.hosts[: size // 10]
+        for host in gone:
+            world.crash(host)
+        since = world.now
+        took = world.run_until(lambda world=world: scenes.complete(world), 30.0)
+        assert took <= 2 * CRASH[100], f"seed {seed}"
+        assert scenes.false_alarms(world, since) == 0, f"seed {seed}"
 
 
 def test_who_leaves_is_left_with_all_within_a_second_and_never_unreachable() -> None:

@@ -19,9 +19,14 @@ from meshmsg._mesh.octets import (
 from meshmsg._mesh.told import Arrival, EventKind, State
 
 from . import scenes
+from .sizes import large, seeds
 from .world import Host, Stamp, World
 
-SIZE = 20
+pytestmark = pytest.mark.parametrize(
+    ("size", "seed"),
+    [*((20, 11 + seed) for seed in seeds(2, cost=5)), large(200, 11), large(1000, 11)],
+)
+VICTIMS = slice(1, 20)
 HEALTHY = {State.ALIVE}
 
 
@@ -58,9 +63,9 @@ def repeated(world: World, seconds: float, act: Callable[[], None]) -> None:
 
 
 @pytest.fixture
-def meeting() -> tuple[World, Hostile]:
-    """Nineteen that are well, and one."""
-    world = scenes.formed(SIZE, 11)
+def meeting(size: int, seed: int) -> tuple[World, Hostile]:
+    """Those who are well, and one."""
+    world = scenes.formed(size, seed)
     return world, Hostile(world, world.hosts[0])
 
 
@@ -79,8 +84,8 @@ def test_a_flood_of_accusations_by_one_makes_nobody_unreachable(
     world, hostile = meeting
 
     def act() -> None:
-        handles = [host.core.here.me.handle for host in world.hosts[1:]]
-        for victim in world.hosts[1:]:
+        handles = [host.core.here.me.handle for host in world.hosts[VICTIMS]]
+        for victim in world.hosts[VICTIMS]:
             me = victim.core.here.me
             said = [
                 hostile.accuse(me.handle, me.record.incarnation, by, kind)

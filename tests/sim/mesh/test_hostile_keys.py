@@ -6,7 +6,6 @@ asked, and whatever a member may say it says, to all others, ten times a second.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -26,14 +25,13 @@ from meshmsg._mesh.octets import (
 from meshmsg._mesh.told import Arrival, EventKind, Record, State
 
 from . import scenes
+from .sizes import seeds
 from .world import Host, Stamp, World
 
 SIZE = 20
 SECONDS = 4.0
 """Of an attack: many times what a suspicion may last in a mesh of that size."""
 PAUSE = 0.1
-MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
-"""0: the few of `make test`."""
 LATER = 10**9
 """Milliseconds that a fake says it started after the one whose name it has."""
 ROOM = 1_200
@@ -146,7 +144,7 @@ def attacked(seed: int, keys: int, *, names: bool = False) -> tuple[World, Attac
     return world, attacker
 
 
-SEEDS = range(max(2, MANY // 20))
+SEEDS = seeds(2)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from meshmsg._mesh.limits import Times
 from meshmsg._mesh.told import Service
 
 from . import scenes
+from .sizes import AT_SIZE, large, seeds
 from .targets import HEAL, JOIN, JOIN_KB, JOIN_ONE, JOIN_RATE
 from .world import World
 
-MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
-SYNC_ROUND_S = 62.0
-"""Seconds after which each node at rest has begun a sync, in a mesh of fifty."""
+SYNC_ROUND_S = {50: 62.0, 1000: 240.0}
+"""Seconds after which each node at rest has begun a sync, in a mesh of at most so many."""
 
 
-@pytest.mark.parametrize("size", [10, 100])
+@pytest.mark.parametrize("size", [10, 100, large(1000)])
 def test_one_that_joins_is_known_to_all_within_a_second(size: int) -> None:
     """And knows all."""
-    for seed in range(4):
+    for seed in seeds(4):
         assert scenes.join_one(size, seed) <= JOIN_ONE, f"seed {seed}"
 
 
 @pytest.mark.parametrize("size", [2, 3, 30, 100])
 def test_all_that_start_at_once_with_one_seed_know_each_other_in_time(size: int) -> None:
     """The seed has nobody to tell of, at first."""
-    assert scenes.join(size, 1).took <= JOIN[100]
+    for seed in seeds(1, cost=5):
+        assert scenes.join(size, 1 + seed).took <= JOIN[100], f"seed {1 + seed}"
 
 
 @pytest.mark.parametrize("size", [10, 30, 100])
 def test_a_join_of_all_at_once_sends_little_more_than_what_all_have_to_know(size: int) -> None:
     """Nobody is told again and again of who is known."""
-    for seed in range(3):
+    for seed in seeds(3, cost=5):
         assert scenes.join(size, seed).window * scenes.JOIN_S <= JOIN_KB[size], f"seed {seed}"
 
 
-@pytest.mark.skipif(MANY < 1000, reason="a minute; make sim runs it")
+@AT_SIZE
 def test_a_thousand_that_start_at_once_know_each_other_in_time_and_do_not_fill_the_network() -> (
     None
 ):
@@ -52,11 +51,11 @@ def test_a_thousand_that_start_at_once_know_each_other_in_time_and_do_not_fill_t
 @pytest.mark.parametrize(("there", "new"), [(100, 100), (100, 10), (20, 200)])
 def test_many_that_join_a_mesh_at_rest_are_known_to_all_in_time(there: int, new: int) -> None:
     """Who is at rest and hears of many looks for the others, too."""
-    for seed in range(3):
+    for seed in seeds(3, cost=5):
         world = scenes.formed(there, seed)
-        seeds = tuple(host.address for host in world.hosts[:3])
+        first = tuple(host.address for host in world.hosts[:3])
         for _ in range(new):
-            world.host(seeds=seeds)
+            world.host(seeds=first)
         assert world.run_until(lambda world=world: scenes.complete(world), 40.0) <= JOIN[100], (
             f"seed {seed}"
         )
@@ -83,37 +82,48 @@ def test_nodes_whose_seed_starts_last_wait_for_it() -> None:
     assert world.run_until(lambda: scenes.complete(world), 30.0) < 15
 
 
-@pytest.mark.parametrize(("size", "share"), [(30, 0.5), (50, 0.02)])
-def test_the_parts_of_a_split_become_one_again_in_time(size: int, share: float) -> None:
+@pytest.mark.parametrize(
+    ("size", "share", "apart"),
+    [
+        *((30, 0.5, 60.0), (50, 0.02, 60.0), (16, 0.5, 600.0)),
+        *(large(1000, 0.5, 600.0), large(1000, 0.01, 60.0), large(100, 0.01, 600.0)),
+    ],
+)
+def test_the_parts_of_a_split_become_one_again_in_time(
+    size: int, share: float, apart: float
+) -> None:
     """Each part sees the other as gone meanwhile; nobody has to do anything."""
-    for seed in (1,):
-        world = scenes.split(size, seed, apart=60.0, share=share)
+    for seed in seeds(1, cost=max(1, size * int(apart) // 6000)):
+        world = scenes.split(size, seed, apart=apart, share=share)
         part = sum(host.group == 0 for host in world.hosts)
         assert {h.core.here.table.here for h in world.hosts if not h.group} == {part - 1}
         assert scenes.heal(world) <= HEAL, f"seed {seed}"
-        world.run(world.now + SYNC_ROUND_S)
+        world.run(world.now + next(s for most, s in SYNC_ROUND_S.items() if size <= most))
         assert scenes.complete(world)
         assert len({host.core.here.table.digest for host in world.hosts}) == 1
 
 
 def test_a_split_that_lasted_until_all_was_forgotten_heals_as_well() -> None:
     """Who is forgotten is still dialled now and then."""
-    world = scenes.split(10, 4, apart=700.0)
-    assert scenes.heal(world) <= 3 * HEAL
+    for seed in seeds(1, cost=5):
+        world = scenes.split(10, 4 + seed, apart=700.0)
+        assert scenes.heal(world) <= 3 * HEAL, f"seed {seed}"
 
 
 def test_two_meshes_that_were_never_one_become_one_by_a_seed() -> None:
-    """A list of seeds that is as long as it was at the start is still tried."""
-    world = World(5, loss=0.0)
-    for prefix in ("10.1.0", "10.2.0"):
-        seed = f"tcp://{prefix}.1:7450"
-        others = ("tcp://10.1.0.1:7450", "tcp://10.2.0.1:7450")
-        for number in range(1, 6):
-            host = world.host(address=f"tcp://{prefix}.{number}:7450", seeds=(seed, *others))
-            host.group = int(prefix == "10.2.0")
-    world.run(30.0)
-    assert not scenes.complete(world)
-    assert scenes.heal(world) <= HEAL
+    """A list of seeds that is as long as it was at the start is still tried. Nobody knows more than
+    one address of the others, so that it takes longer than the heal of what was one mesh."""
+    for number_of in seeds(3):
+        world = World(5 + number_of, loss=0.0)
+        for prefix in ("10.1.0", "10.2.0"):
+            seed = f"tcp://{prefix}.1:7450"
+            others = ("tcp://10.1.0.1:7450", "tcp://10.2.0.1:7450")
+            for number in range(1, 6):
+                host = world.host(address=f"tcp://{prefix}.{number}:7450", seeds=(seed, *others))
+                host.group = int(prefix == "10.2.0")
+        world.run(30.0)
+        assert not scenes.complete(world)
+        assert scenes.heal(world) <= 3 * HEAL, f"seed {5 + number_of}"
 
 
 def test_one_seed_gives_one_run() -> None:

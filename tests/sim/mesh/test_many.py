@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
-
-import pytest
-
 from meshmsg._mesh.told import State
 
 from . import scenes
 from .shared import SharedRows
+from .sizes import AT_SIZE
 from .targets import CRASH, STEADY
 from .world import World
 
-MANY = int(os.environ.get("MESHMSG_SIM_SEEDS", "0"))
 
-
-@pytest.mark.skipif(MANY < 1000, reason="minutes; make sim runs it")
+@AT_SIZE
 def test_ten_thousand_know_in_time_that_one_of_them_vanished() -> None:
     """With one message of a hundred lost."""
     assert scenes.crash(10_000, 1, limit=20.0) <= CRASH[10_000]
 
 
-@pytest.mark.skipif(MANY < 1000, reason="minutes; make sim runs it")
+@AT_SIZE
 def test_ten_thousand_at_rest_for_a_minute_say_little_and_blame_nobody() -> None:
     """With one message of a hundred lost."""
     alarms, octets = scenes.quiet(10_000, 1, 60.0)

@@ -139,8 +139,16 @@ class World:
         self.acted(host)
         return host
 
-    def formed(self, size: int, *, shared: bool | None = None) -> list[Host]:
-        """Start processes that know each other already; many of them share what they know."""
+    def formed(
+        self, size: int, *, shared: bool | None = None, full: int | None = None
+    ) -> list[Host]:
+        """Start processes that know each other already; many of them share what they know.
+
+        Args:
+            size: How many.
+            shared: Whether they do; None: from `SHARED_FROM` on.
+            full: How many know all; the others know nobody. None: all.
+        """
         hosts = [self.host() for _ in range(size)]
         everyone = [host.core.here.me for host in hosts]
         base = {one.handle: Row(one, State.ALIVE, self.now, b"") for one in everyone}
@@ -151,7 +159,7 @@ class World:
             version = version_digest(signed, State.ALIVE)
             digest ^= version
             buckets[signed.handle[0]] ^= version & 0xFFFF_FFFF
-        for host in hosts:
+        for host in hosts[:full]:
             core, table = host.core, host.core.here.table
             if size >= SHARED_FROM if shared is None else shared:
                 table.rows = SharedRows(base, core.here.me.handle)

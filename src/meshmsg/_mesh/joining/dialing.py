@@ -130,7 +130,7 @@ class Dialer:
             return
         index = self.here.rng.randrange(count)
         if index < len(gone):
-            self.here.send(gone[index], self.syncer.hello())
+            self.here.send(gone[index], self.syncer.hello(gone[index]))
             self.prober.begin(now, gone[index])
         else:
             waiting = self._waiting(seeds)
