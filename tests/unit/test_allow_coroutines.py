@@ -101,7 +101,7 @@ def test_what_nobody_waits_for_is_cancelled(end: str, caplog: pytest.LogCaptureF
 
 
 class Core:
-    """The core, but when it is first looked whether a question waits, its peer leaves in between."""
+    """The core, but when it is looked first whether a question waits, its peer leaves meanwhile."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         self.leave = leave
