@@ -35,7 +35,7 @@ WAITING = {
 SPOOLS = {
     "Spool": {
         *("append", "append_many", "append_batch", "flush", "read", "trim", "close"),
-        *("cursor", "cursors", "delete_cursor", "lease", "compact"),
+        *("cursor", "cursors", "delete_cursor", "find", "lease", "compact"),
     },
     "SpoolCursor": {"seek", "save", "close"},
     "SpoolLease": {"renew"},

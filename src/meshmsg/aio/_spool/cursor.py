@@ -36,9 +36,9 @@ class SpoolCursor:
     share one. In the child of a fork it is closed.
     """
 
-    def __init__(self, spool: Waits, name: str, begin: Begin) -> None:
+    def __init__(self, spool: Waits, name: str, start: Begin) -> None:
         self._spool = spool
-        self._cursor = threads.cursor_at(spool._spool, name, begin)
+        self._cursor = threads.cursor_at(spool._spool, name, start)
         self._readers: weakref.WeakSet[_NotDone] = weakref.WeakSet()
         self._closing: asyncio.Future[None] | None = None
 
