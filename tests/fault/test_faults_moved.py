@@ -115,12 +115,11 @@ def test_f24_a_publisher_that_starts_again_elsewhere_is_followed_from_the_cursor
                         effects.append(int(bytes(message)))
                     message.ack()
 
-            places = []
+            places, path = [], str(tmp_path / "s")
             for life in range(2):
                 with Process("p", seed.endpoint) as publisher:
-                    where = publisher.do(
-                        "publish", "feed", "tcp://127.0.0.1:0", str(tmp_path / "s")
-                    )
+                    new = "" if life else "g"
+                    where = publisher.do("publish", "feed", "tcp://127.0.0.1:0", path, new)
                     places.append(where)
                     sub.wait_for_peers(1, timeout=WAIT_S)
                     last = publisher.do("put", PART)

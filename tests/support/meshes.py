@@ -158,10 +158,13 @@ class _Doing:
         push.wait_for_peers(1, timeout=WAIT_S)
         return peers_at(push)
 
-    def publish(self, service: str, where: str, path: str) -> str:
+    def publish(self, service: str, where: str, path: str, group: str) -> str:
+        """Begin a publisher; a group that is named is made, and so has a place at once."""
         spool = mm.Spool(path, durability="os")
         pub = mm.Pub(bind=where, spool=spool)
         self._kept += [pub, spool]
+        if group:
+            pub.seek_group(group, "earliest")
         self._mesh.announce(service, pub)
         return pub.endpoint
 
