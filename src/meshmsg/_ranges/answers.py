@@ -141,7 +141,8 @@ class Answers:
             return info
         with suppress(MeshError):  # it is late, or failed: what was durable before is told
             self._spool._flush(lib.MM_SPOOL_DISK, SYNC_S, "telling how far it is")
-        return self._spool.info()
+        synced: SpoolInfo = self._spool.info()
+        return synced
 
     def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes | memoryview:
         stable = info.durable_seq + 1
