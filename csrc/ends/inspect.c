@@ -109,9 +109,10 @@ mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap)
     return count;
 }
 
-/* What is kept elsewhere is queued, but for what is on its way. */
+/* What is kept elsewhere is queued, but for what is on its way: `away`, to peers that acknowledge.
+ * What others were written is done there. */
 static void
-inspect_source(const mmi_socket *s, mm_drain_info *info)
+inspect_source(const mmi_socket *s, uint64_t away, mm_drain_info *info)
 {
     const mmi_replays *replays = s->host.replays;
     if (mmi_replays_on(replays)) {
@@ -124,7 +125,7 @@ inspect_source(const mmi_socket *s, mm_drain_info *info)
         return;
     }
     const mmi_source *source = &s->host.back->receipts.source;
-    uint64_t left = source->left(source->arg), away = info->unconfirmed_messages;
+    uint64_t left = source->left(source->arg);
     info->queued_messages = left > away ? left - away : 0;
 }
 
@@ -143,13 +144,16 @@ mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info)
     info->dropped_messages = st->dropped_overflow + st->dropped_no_peer + st->dropped_peer_gone +
                              st->dropped_unencodable + st->dropped_expired + st->dropped_attempts +
                              st->dead_messages;
+    uint64_t away = 0;
     MMI_LIST_EACH (&s->links, node, after) {
         mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
         if (mmi_link_is_peer(link)) {
+            uint64_t before = info->unconfirmed_messages;
             mmi_link_inspect_drain(link, info);
+            away += link->pipe.unacked != NULL ? info->unconfirmed_messages - before : 0;
         }
     }
-    inspect_source(s, info);
+    inspect_source(s, away, info);
     bool fails = (s->host.back != NULL && mmi_back_failed(s->host.back) != MM_OK) ||
                  mmi_replays_failed(s->host.replays) != MM_OK;
     return fails || (info->queued_messages == 0 && info->unconfirmed_messages == 0);
