@@ -12,6 +12,8 @@
 
 #include "queue/backlog.h"
 
+enum { FEED_STILL_MS = 1000 }; /* milliseconds that one write, which never waits, may take */
+
 static void
 feed_unref(mm_feed *f)
 {
@@ -220,11 +222,41 @@ feed_interrupt(mm_feed *f)
     mmi_api_note(f->socket, MMI_ROOM | MM_PEERS);
 }
 
+/* Is something written at this moment to a peer that acknowledges nothing? */
+static bool
+feed_is_writing(const mmi_socket *s)
+{
+    bool writes = false;
+    MMI_LIST_EACH (&s->links, node, after) {
+        const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
+        writes |= link->pipe.unacked == NULL && mmi_tx_is_writing(link);
+    }
+    return writes;
+}
+
+/* Such peers get nothing more; what they are written at this moment is noted as done before its
+ * cursor is closed. */
+static void
+feed_still(mm_feed *f)
+{
+    mmi_api_wait wait = mmi_api_wait_of(FEED_STILL_MS, 0);
+    mmi_socket *s;
+    int rc = mmi_api_enter(f->socket, &s);
+    if (rc == MM_OK) {
+        mmi_engine *e = s->engine;
+        while (rc == MM_OK && feed_is_writing(s)) {
+            rc = mmi_api_wait_for(s, &wait, MM_PEERS | MM_DRAINED, 0);
+        }
+        (void)mmi_api_end(e, rc);
+    }
+}
+
 void
 mm_feed_settle(mm_feed *f)
 {
     feed_interrupt(f); /* it reads no more */
     mmi_feed_settle(f, true);
+    feed_still(f);
 }
 
 void

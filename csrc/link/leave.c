@@ -65,6 +65,10 @@ mmi_link_finish(mmi_link *link)
     mmi_ack_last(link);
     link->halted = false;   /* its end is read, too */
     mmi_part_rest(link);
+    if (mmi_link_stilled(link)) {
+        mmi_link_part(link, MM_REASON_LOCAL, NULL);
+        return;
+    }
     mmi_link_dirty(link);
 }
 

@@ -12,11 +12,11 @@ static bool
 write_fits(const mmi_link *link)
 {
     const mmi_ring *out = &link->pipe.outbox;
-    return link->state == MMI_LINK_ACTIVE && link->tx.state != MMI_TX_WRITING &&
-           link->tx.then == 0 && !link->shared && link->shield == NULL && !link->pong_due &&
-           link->command_size == 0 && link->command_out_size == 0 && link->msg_offset == 0 &&
-           out->slot_count == 1 && mmi_ring_at(out, 0)->meta == NULL &&
-           mmi_replay_before(link, mmi_ring_at(out, 0)) == 0 &&
+    return link->state == MMI_LINK_ACTIVE && !mmi_link_stilled(link) &&
+           link->tx.state != MMI_TX_WRITING && link->tx.then == 0 && !link->shared &&
+           link->shield == NULL && !link->pong_due && link->command_size == 0 &&
+           link->command_out_size == 0 && link->msg_offset == 0 && out->slot_count == 1 &&
+           mmi_ring_at(out, 0)->meta == NULL && mmi_replay_before(link, mmi_ring_at(out, 0)) == 0 &&
            out->bytes <= (size_t)MMI_SMALL_WRITE && !mmi_ack_due(link);
 }
 

@@ -7,6 +7,16 @@
  */
 #include "link/inside.h"
 #include "link/shield.h"
+#include "queue/backlog.h"
+
+bool
+mmi_link_stilled(const mmi_link *link)
+{
+    const mmi_socket *s = link->socket;
+    const mmi_back *back = s->host.back;
+    return link->pipe.unacked == NULL && mmi_back_sourced(back) && s->group == NULL &&
+           link->state == MMI_LINK_ACTIVE && (back->receipts.source.settled || s->closing);
+}
 
 bool
 mmi_link_paused(const mmi_link *link)
@@ -21,6 +31,9 @@ mmi_link_pending(const mmi_link *link)
         const uint8_t *out;
         return link->handshake != NULL && (mmi_handshake_due(link->handshake) ||
                                            mmi_handshake_output(link->handshake, &out) > 0);
+    }
+    if (mmi_link_stilled(link)) {
+        return false;
     }
     bool messages = link->state == MMI_LINK_ACTIVE && link->pipe.outbox.count > 0;
     return messages || link->sealed_left > 0 || link->command_out_size > 0 ||

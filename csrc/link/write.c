@@ -382,7 +382,8 @@ out_end(mmi_link *link, mmi_link_write last, uint64_t written_before, mmi_tx_nex
     if (mmi_tx_is_paced(link) || !mmi_list_empty(&link->engine->deferring)) {
         out_next_round(link->engine);
     }
-    if (link->written != written_before && (link->pipe.outbox.count == 0 || out_told(link))) {
+    bool told = link->written != written_before && (link->pipe.outbox.count == 0 || out_told(link));
+    if (told || mmi_link_stilled(link)) { /* who closes it waits for this write */
         mmi_socket_note(link->socket, MM_DRAINED);
         mmi_finish_look(link->socket);
     }

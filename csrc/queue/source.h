@@ -22,7 +22,8 @@ typedef struct mmi_source {
     uint64_t (*left)(void *arg);                 /* messages that are not done, but for those */
     int (*failed)(void *arg);                    /* it gives no more: an error; MM_OK */
     void (*gone)(void *arg);                     /* the socket asks nothing more */
-    bool settled;                                /* the socket is about to be closed, and notes no ACK any more */
+    /* The socket is about to be closed: it notes no ACK any more, and writes nothing to who sends none. */
+    bool settled;
 } mmi_source;
 
 #endif
