@@ -7,6 +7,12 @@
  */
 #include "queue/backlog.h"
 
+#define UNDELIVERED_FRAMES                                                                         \
+    "of several frames, while all peers speak SP, where a message is one body"
+static const char undelivered_waits[] = UNDELIVERED_FRAMES;
+static const char undelivered_stuck[] =
+    UNDELIVERED_FRAMES "; send_queue_messages wait, and with them all that was sent later";
+
 void
 mmi_back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
 {
@@ -31,10 +37,15 @@ mmi_back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 void
 mmi_back_wordless(mmi_back *back, mmi_msg *m)
 {
-    bool waits = (back->host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0;
+    mmi_proto_host *host = back->host;
+    bool waits = (host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0;
     if (!waits || mmi_ring_push(&back->wordless, m) != MM_OK) {
         mmi_back_drop(back, waits ? MMI_DROP_MEMORY : MMI_DROP_UNENCODABLE, NULL, m);
+        return;
     }
+    bool stuck = mmi_back_sourced(back) && back->wordless.count >= host->opts->send_queue_messages;
+    host->event(host, MM_EVENT_UNSENDABLE, MM_REASON_NONE, 0, 1,
+                stuck ? undelivered_stuck : undelivered_waits);
 }
 
 void

@@ -235,7 +235,7 @@ mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint6
 {
     mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
     if (kind != MM_EVENT_DROPPED && kind != MM_EVENT_NOT_RETAINED &&
-        kind != MM_EVENT_SPOOL_REMOVED) {
+        kind != MM_EVENT_SPOOL_REMOVED && kind != MM_EVENT_UNSENDABLE) {
         mmi_socket_event(s, kind, reason, peer, count, NULL, NULL, detail);
         return;
     }

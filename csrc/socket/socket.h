@@ -35,7 +35,7 @@ typedef struct mmi_socket_repeat {
 
 /* Messages dropped for one cause, that no event has told of yet. */
 typedef struct mmi_socket_drops {
-    int kind;              /* MM_EVENT_DROPPED, MM_EVENT_NOT_RETAINED, MM_EVENT_SPOOL_REMOVED */
+    int kind;              /* MM_EVENT_DROPPED, MM_EVENT_NOT_RETAINED, MM_EVENT_SPOOL_REMOVED, MM_EVENT_UNSENDABLE */
     const char *why;
     uint64_t count, peer;  /* peer: of the last one */
 } mmi_socket_drops;

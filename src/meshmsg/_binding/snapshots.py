@@ -70,12 +70,16 @@ class EventKind(IntEnum):
             publisher's spool any more; `detail` says why. It goes on with the first that is there.
             A `count` of 0: its "seq:N" is behind the end of that spool, which may have been made
             anew; `detail` has the number of the next message, and all from there on come. Also 0: a
-            copy of a spool is published as well, or in its place, so what it has may be missing.
+            copy of a spool is published as well, or in its place, so that what it has may be
+            missing.
         NOT_RETAINED: `count` messages of a Pub with `retain="last"` were sent and are not retained,
             since the last event of this; `detail` says why, and the option that matters.
         SPOOL_REMOVED: The spool of a Push removed `count` messages that were not acknowledged and
             that the Push has in memory, since the last event of this. They are still sent while it
-            is there, and are lost if its process ends. They are not counted as dropped by this.
+            is there, and lost if its process ends. This counts none as dropped; what is lost later
+            is (DROPPED).
+        UNSENDABLE: `count` messages of a Push wait, since the last event of this, that none of its
+            peers can take: they have several frames, and all peers speak SP. `detail` says so.
     """
 
     LISTENING = 1
@@ -101,6 +105,7 @@ class EventKind(IntEnum):
     REPLAY_LOST = 21
     NOT_RETAINED = 22
     SPOOL_REMOVED = 23
+    UNSENDABLE = 24
 
 
 class Reason(IntEnum):

@@ -32,6 +32,7 @@ TROUBLE = (
     EventKind.REPLAY_LOST,
     EventKind.NOT_RETAINED,
     EventKind.SPOOL_REMOVED,
+    EventKind.UNSENDABLE,
     EventKind.CERT_EXPIRES,
     EventKind.DROPPED,
     EventKind.ACCEPT_PAUSED,
@@ -56,6 +57,7 @@ COUNTED = {
     EventKind.DROPPED: "dropped",
     EventKind.NOT_RETAINED: "not retained",
     EventKind.SPOOL_REMOVED: "removed from its spool",
+    EventKind.UNSENDABLE: "kept waiting",
 }
 """Told of each cause by itself, with a count of messages."""
 _OPTION = re.compile("|".join(LIMITS))
