@@ -194,8 +194,8 @@ bool mmi_link_round_due(const mmi_link *link, uint64_t now_ns);
 
 /* link/watch.c */
 bool mmi_link_pending(const mmi_link *link);            /* anything left to write */
-/* Nothing more is written: its socket is about to be closed, or was, and what waits is kept by a source, which would not
- * hear that a peer has it that acknowledges nothing. */
+/* Nothing more is written: its socket is about to be closed, or was, and what waits is kept by a source.  That would
+ * not hear that a peer has it that acknowledges nothing. */
 bool mmi_link_stilled(const mmi_link *link);
 /* It waits for the runner's next round, and has what may be written before. */
 bool mmi_link_awaits_round(const mmi_link *link);
