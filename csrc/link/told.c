@@ -10,6 +10,7 @@
 #include "queue/unacked.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { TOLD_SPAN_CAP = 32, TOLD_MS_PER_S = 1000, TOLD_NS_PER_MS = 1000000 };
 
@@ -61,13 +62,14 @@ told_begun(const mmi_link *link)
            mmi_segment_out_of(mmi_ring_at(outbox, 0)) == NULL;
 }
 
-/* Messages that were written, and that nobody knows to have been read. */
+/* Messages that were written, and that nobody knows to have been read: of a wire that has no beats,
+ * all that were not answered. */
 static uint64_t
-told_in_doubt(const mmi_link *link)
+told_unread(const mmi_link *link)
 {
     uint64_t known = link->pipe.answered < link->written ? link->pipe.answered : link->written;
     known = known > link->confirmed ? known : link->confirmed;
-    return link->wire->beats ? link->written - known : 0;
+    return link->written - known;
 }
 
 /* What the peer had and what was to follow, and what becomes of both. */
@@ -80,13 +82,15 @@ told_left(const mmi_link *link, char *out, size_t cap)
     if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
         return; /* nothing was sent yet; or that is told by itself */
     }
-    uint64_t had = u != NULL ? mmi_unacked_count(u) : told_in_doubt(link);
+    uint64_t had = u != NULL ? mmi_unacked_count(u) : told_unread(link);
+    const char *what = u != NULL           ? "not acknowledged"
+                       : link->wire->beats ? "sent may be lost"
+                                           : "written, unknown how many it read";
     uint64_t left = link->pipe.outbox.count;
     left -= u == NULL && left > 0 && link->msg_offset > 0; /* what was cut is lost */
     int size = 0;
     if (had > 0) {
-        size = snprintf(out, cap, "; %llu %s", (unsigned long long)had,
-                        u == NULL ? "sent may be lost" : "not acknowledged");
+        size = snprintf(out, cap, "; %llu %s", (unsigned long long)had, what);
     }
     if (left > 0) {
         const char *joint = had == 0 ? ";" : u == NULL ? "," : " and";
@@ -98,10 +102,27 @@ told_left(const mmi_link *link, char *out, size_t cap)
     }
 }
 
+const char *
+mmi_told_end(const mmi_link *link, int reason, const char *detail, char out[MMI_TOLD_END_CAP])
+{
+    char left[MM_DETAIL_MAX + 1] = "";
+    if (reason == MM_REASON_EOF || reason == MM_REASON_EOF_MID_MESSAGE ||
+        reason == MM_REASON_RESET) {
+        told_left(link, left, sizeof left);
+    }
+    if (left[0] == '\0') {
+        return detail;
+    }
+    int rest = MMI_TOLD_END_CAP - 1 - (int)strlen(left);
+    snprintf(out, MMI_TOLD_END_CAP, "%.*s%s", rest,
+             detail != NULL ? detail : mm_reason_text(reason), left);
+    return out;
+}
+
 void
 mmi_link_reset(mmi_link *link)
 {
-    char begun[MM_DETAIL_MAX + 1] = "", left[MM_DETAIL_MAX + 1];
+    char begun[MM_DETAIL_MAX + 1] = "";
     char detail[3 * MM_DETAIL_MAX]; /* an event takes what fits */
     const char *guess = "";
     bool of_ours = link->features[0] != '\0'; /* those say why they end a connection */
@@ -122,9 +143,7 @@ mmi_link_reset(mmi_link *link)
     } else if (!of_ours && pinged) {
         guess = "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why";
     }
-    told_left(link, left, sizeof left);
-    snprintf(detail, sizeof detail, "%s%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess,
-             left);
+    snprintf(detail, sizeof detail, "%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess);
     mmi_link_close(link, MM_REASON_RESET, detail);
 }
 
