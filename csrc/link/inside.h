@@ -75,12 +75,6 @@ void mmi_link_breach(mmi_link *link, int reason, const char *detail);
 /* Until when the handshake may take; or, the first time, until it is told that it takes long. */
 uint64_t mmi_link_patience_ns(const mmi_link *link);
 bool mmi_link_tell_silent(mmi_link *link);              /* false: there is nothing to wait for */
-enum { MMI_TOLD_END_CAP = sizeof(((mm_event *)NULL)->detail) };   /* octets, with the 0 */
-/* As an active peer ends the connection, before its pipe leaves the protocol: the detail (NULL: that
- * of the reason), and behind it how much of what it was sent may be lost, and what was not sent; cut
- * in front of that where it is too long.  It is in `out`, or `detail` itself. */
-const char *mmi_told_end(const mmi_link *link, int reason, const char *detail,
-                         char out[MMI_TOLD_END_CAP]);
 /* The stream is reset: closes it, and says what of ours that cut, and what may be why. */
 void mmi_link_reset(mmi_link *link);
 /* A read gave 0 or an error.  discard: nobody was to have what still came. */
@@ -89,6 +83,14 @@ void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
  * the peer's PING, or our time-out. */
 void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 void mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap);
+
+/* link/left.c. */
+enum { MMI_LEFT_CAP = sizeof(((mm_event *)NULL)->detail) };   /* octets, with the 0 */
+/* As an active peer ends the connection, before its pipe leaves the protocol: the detail (NULL: that
+ * of the reason), and behind it how much of what it was sent may be lost, and what was not sent; cut
+ * in front of that where it is too long.  It is in `out`, or `detail` itself. */
+const char *mmi_left_told(const mmi_link *link, int reason, const char *detail,
+                          char out[MMI_LEFT_CAP]);
 
 /* link/require.c.  As the peer is known, and before anything of ours is queued for it: true, and in
  * words for us and for it, if it cannot do what the socket requires of its peers. */

@@ -2,15 +2,13 @@
  * link/told.c: what is told of a connection that the peer ends, or that does not do what it should:
  * to us, that its handshake takes long, or why it was given up; to the peer, which rule it broke.
  *
- * Not here: its end (link/end.c), the words for one in the handshake (wire/handshake.c).
+ * Not here: its end (link/end.c), what that leaves (link/left.c), the words for one in the handshake (wire/handshake.c).
  * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
  */
 #include "link/inside.h"
 #include "link/shield.h"
-#include "queue/unacked.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { TOLD_SPAN_CAP = 32, TOLD_MS_PER_S = 1000, TOLD_NS_PER_MS = 1000000 };
 
@@ -60,63 +58,6 @@ told_begun(const mmi_link *link)
     const mmi_ring *outbox = &link->pipe.outbox;
     return link->msg_offset > 0 && outbox->slot_count > 0 &&
            mmi_segment_out_of(mmi_ring_at(outbox, 0)) == NULL;
-}
-
-/* Messages that were written, and that nobody knows to have been read: of a wire that has no beats,
- * all that were not answered. */
-static uint64_t
-told_unread(const mmi_link *link)
-{
-    uint64_t known = link->pipe.answered < link->written ? link->pipe.answered : link->written;
-    known = known > link->confirmed ? known : link->confirmed;
-    return link->written - known;
-}
-
-/* What the peer had and what was to follow, and what becomes of both. */
-static void
-told_left(const mmi_link *link, char *out, size_t cap)
-{
-    const mmi_unacked *u = link->pipe.unacked;
-    bool kept = link->socket->host.back != NULL;
-    out[0] = '\0';
-    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
-        return; /* nothing was sent yet; or that is told by itself */
-    }
-    uint64_t had = u != NULL ? mmi_unacked_count(u) : told_unread(link);
-    const char *what = u != NULL           ? "not acknowledged"
-                       : link->wire->beats ? "sent may be lost"
-                                           : "written, unknown how many it read";
-    uint64_t left = link->pipe.outbox.count;
-    left -= u == NULL && left > 0 && link->msg_offset > 0; /* what was cut is lost */
-    int size = 0;
-    if (had > 0) {
-        size = snprintf(out, cap, "; %llu %s", (unsigned long long)had, what);
-    }
-    if (left > 0) {
-        const char *joint = had == 0 ? ";" : u == NULL ? "," : " and";
-        size += snprintf(out + size, cap - (size_t)size, "%s %llu not sent", joint,
-                         (unsigned long long)left);
-    }
-    if (left > 0 || (u != NULL && had > 0)) {
-        snprintf(out + size, cap - (size_t)size, kept ? " go to others" : " are dropped");
-    }
-}
-
-const char *
-mmi_told_end(const mmi_link *link, int reason, const char *detail, char out[MMI_TOLD_END_CAP])
-{
-    char left[MM_DETAIL_MAX + 1] = "";
-    if (reason == MM_REASON_EOF || reason == MM_REASON_EOF_MID_MESSAGE ||
-        reason == MM_REASON_RESET) {
-        told_left(link, left, sizeof left);
-    }
-    if (left[0] == '\0') {
-        return detail;
-    }
-    int rest = MMI_TOLD_END_CAP - 1 - (int)strlen(left);
-    snprintf(out, MMI_TOLD_END_CAP, "%.*s%s", rest,
-             detail != NULL ? detail : mm_reason_text(reason), left);
-    return out;
 }
 
 void

@@ -40,7 +40,7 @@ TROUBLE = (
 RECOVERED = (EventKind.ACCEPT_RESUMED, EventKind.PEER_RESUMED)
 EXPECTED = (Reason.EOF, Reason.LOCAL)
 AT_RISK = re.compile(r"; \d+ (sent may be lost|written, unknown how many it read)")
-"""What the end of a connection says (csrc/link/told.c) of messages that may not have been read."""
+"""What the end of a connection says (csrc/link/left.c) of messages that may not have been read."""
 WANTED = "not subscribed any more"
 """The cause of a drop (csrc/queue/drop.c) that the socket's user asked for: `unsubscribe`."""
 AGAIN_FIRST_S = 1.0
