@@ -1,13 +1,15 @@
 """Why a spool takes nothing more, in words: what it has of its limits, and who keeps that there.
+And how large a message may be.
 
-Not here: the errors themselves (held.py). Law: a refusal is told as it was when it
-was made, and all else as it is at that moment.
+Not here: the errors themselves (held.py). Law: a refusal is told as it was when it was made, and
+all else as it is at that moment; sizes are those of docs/spool-format.md.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
@@ -42,6 +44,12 @@ class Filled(Protocol):
     def _in_use(self) -> AbstractContextManager[Any]: ...
 
 
+_NUMBER = 8
+"""Octets of a time, and of a number of an origin."""
+_ORIGIN = 16 + _NUMBER
+_ATTRIBUTES = 1
+_SEVEN = 7
+"""Bits in an octet of a varint."""
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
 
@@ -133,3 +141,29 @@ def _not_done(spool: Filled) -> str:
                 left += int(out.left)
     are = plural(left, "is", "are")
     return f"; {counted(left, 'message')} {are} not acknowledged" if left else ""
+
+
+def varint_size(value: int) -> int:
+    """Return how many octets a varint takes."""
+    return max(1, -(-value.bit_length() // _SEVEN))
+
+
+def body_max(
+    record_max: int,
+    meta_size: int,
+    *,
+    origin: bool = False,
+    due: bool = False,
+    priority: bool = False,
+    others: Sequence[int] = (),
+) -> int:
+    """Return how large a message may be, all its frames together, where a record may have that many
+    octets; `others`: the sizes of all its frames but the last."""
+    beside = _ATTRIBUTES + _ORIGIN * origin + _NUMBER * due + priority
+    beside += varint_size(meta_size) + meta_size if meta_size else 0
+    if others:
+        beside += varint_size(len(others) + 1) + sum(map(varint_size, others))
+    size = record_max
+    while varint_size(size) + size > record_max:
+        size -= 1
+    return max(size - beside, 0)
