@@ -2,7 +2,8 @@
  * link/told.c: what is told of a connection that the peer ends, or that does not do what it should:
  * to us, that its handshake takes long, or why it was given up; to the peer, which rule it broke.
  *
- * Not here: its end (link/end.c), what that leaves (link/left.c), the words for one in the handshake (wire/handshake.c).
+ * Not here: its end (link/end.c), what that leaves (link/left.c), the words for one in the
+ * handshake (wire/handshake.c).
  * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
  */
 #include "link/inside.h"
