@@ -75,7 +75,8 @@ class EventKind(IntEnum):
             since the last event of this; `detail` says why, and the option that matters.
         SPOOL_REMOVED: The spool of a Push removed `count` messages that were not acknowledged and
             that the Push has in memory, since the last event of this. They are still sent while it
-            is there, and are lost if its process ends. They are not counted as dropped by this.
+            is there, and lost if its process ends. This counts none as dropped; what is lost later
+            is (DROPPED).
     """
 
     LISTENING = 1
