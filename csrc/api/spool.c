@@ -18,6 +18,7 @@ _Static_assert((int)MM_SPOOL_SHARED == (int)MMI_SPOOL_SHARED, "one code");
 _Static_assert((int)MM_SPOOL_REMOTE == (int)MMI_SPOOL_REMOTE, "one code");
 _Static_assert((int)MM_SPOOL_DISK == (int)MMI_SPOOL_DISK, "levels");
 _Static_assert((int)MM_SPOOL_DROP_NEWEST == (int)MMI_SPOOL_DROP_NEWEST, "overflow");
+_Static_assert((int)MM_SPOOL_FULL_DISK == (int)MMI_SPOOL_FULL_DISK, "why it is full");
 _Static_assert((int)MM_SPOOL_OWNER_MAX == (int)MMI_SPOOL_OWNER, "owner");
 _Static_assert((int)MM_SPOOL_PRODUCERS_MAX == (int)MMI_PRODUCERS_MAX, "producers");
 
@@ -264,7 +265,10 @@ mm_spool_inspect(mm_spool *s, mm_spool_info *out)
                             .clock_jumps = h->keep.jumps,
                             .repeated_messages = h->counts.repeated,
                             .producers = log->producers.count,
-                            .forgotten_producers = log->producers.forgotten };
+                            .forgotten_producers = log->producers.forgotten,
+                            .full_why = log->refused.why,
+                            .full_messages = log->refused.messages,
+                            .full_bytes = log->refused.bytes };
     memcpy(out->uuid, log->uuid, sizeof out->uuid);
     pthread_mutex_unlock(&h->lock);
 }

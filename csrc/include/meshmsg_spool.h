@@ -17,6 +17,7 @@
 enum { MM_SPOOL_HARMED = -1000, MM_SPOOL_SHARED = -1001, MM_SPOOL_REMOTE = -1002 };
 enum { MM_SPOOL_BUFFERED, MM_SPOOL_OS, MM_SPOOL_DISK };   /* levels: in memory; the system has it; it is on the disk */
 enum { MM_SPOOL_ERROR, MM_SPOOL_BLOCK, MM_SPOOL_DROP_OLDEST, MM_SPOOL_DROP_NEWEST };   /* what a full one does */
+enum { MM_SPOOL_FULL_NEVER, MM_SPOOL_FULL_MESSAGES, MM_SPOOL_FULL_BYTES, MM_SPOOL_FULL_DISK };   /* which limit */
 enum { MM_SPOOL_OWNER_MAX = 127 };
 
 typedef struct mm_spool mm_spool;
@@ -63,6 +64,8 @@ typedef struct mm_spool_info {
     uint64_t clock_jumps;                         /* since it was opened: then half is kept for as long as max_age_ms */
     uint64_t repeated_messages;                   /* that their producers had put before, and were not put */
     uint64_t producers, forgotten_producers;      /* that are known; that went, as there were too many */
+    uint32_t full_why;                            /* the last time that there was no room to put: MM_SPOOL_FULL_... */
+    uint64_t full_messages, full_bytes;           /* and what there was then */
 } mm_spool_info;
 
 /* In a folder that is there; its name is made durable. */

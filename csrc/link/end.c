@@ -165,7 +165,9 @@ void
 mmi_link_end(mmi_link *link, mmi_link_state state, int reason, const char *detail)
 {
     mmi_link_state was = link->state;
+    char words[MMI_LEFT_CAP];
     if (was == MMI_LINK_ACTIVE) {
+        detail = mmi_left_told(link, reason, detail, words);
         link_deactivate(link, reason);
     } else if (was == MMI_LINK_CONNECTING || was == MMI_LINK_HELLO) {
         mmi_link_leave_half_open(link);

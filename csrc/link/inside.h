@@ -84,6 +84,14 @@ void mmi_link_read_ended(mmi_link *link, int64_t n, bool discard);
 void mmi_told_hung(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 void mmi_told_gone(const mmi_link *link, bool by_ttl, char *out, size_t cap);
 
+/* link/left.c. */
+enum { MMI_LEFT_CAP = sizeof(((mm_event *)NULL)->detail) };   /* octets, with the 0 */
+/* As an active peer ends the connection, before its pipe leaves the protocol: the detail (NULL: that
+ * of the reason), and behind it how much of what it was sent may be lost, and what was not sent; cut
+ * in front of that where it is too long.  It is in `out`, or `detail` itself. */
+const char *mmi_left_told(const mmi_link *link, int reason, const char *detail,
+                          char out[MMI_LEFT_CAP]);
+
 /* link/require.c.  As the peer is known, and before anything of ours is queued for it: true, and in
  * words for us and for it, if it cannot do what the socket requires of its peers. */
 bool mmi_require_lacks(const mmi_link *link, char detail[MM_DETAIL_MAX + 1],

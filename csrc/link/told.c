@@ -2,12 +2,12 @@
  * link/told.c: what is told of a connection that the peer ends, or that does not do what it should:
  * to us, that its handshake takes long, or why it was given up; to the peer, which rule it broke.
  *
- * Not here: its end (link/end.c), the words for one in the handshake (wire/handshake.c).
+ * Not here: its end (link/end.c), what that leaves (link/left.c), the words for one in the
+ * handshake (wire/handshake.c).
  * Law: a peer is told nothing that its wire has no words for, or in the middle of a message.
  */
 #include "link/inside.h"
 #include "link/shield.h"
-#include "queue/unacked.h"
 
 #include <stdio.h>
 
@@ -61,47 +61,10 @@ told_begun(const mmi_link *link)
            mmi_segment_out_of(mmi_ring_at(outbox, 0)) == NULL;
 }
 
-/* Messages that were written, and that nobody knows to have been read. */
-static uint64_t
-told_in_doubt(const mmi_link *link)
-{
-    uint64_t known = link->pipe.answered < link->written ? link->pipe.answered : link->written;
-    known = known > link->confirmed ? known : link->confirmed;
-    return link->wire->beats ? link->written - known : 0;
-}
-
-/* What the peer had and what was to follow, and what becomes of both. */
-static void
-told_left(const mmi_link *link, char *out, size_t cap)
-{
-    const mmi_unacked *u = link->pipe.unacked;
-    bool kept = link->socket->host.back != NULL;
-    out[0] = '\0';
-    if (link->state != MMI_LINK_ACTIVE || link->socket->closing) {
-        return; /* nothing was sent yet; or that is told by itself */
-    }
-    uint64_t had = u != NULL ? mmi_unacked_count(u) : told_in_doubt(link);
-    uint64_t left = link->pipe.outbox.count;
-    left -= u == NULL && left > 0 && link->msg_offset > 0; /* what was cut is lost */
-    int size = 0;
-    if (had > 0) {
-        size = snprintf(out, cap, "; %llu %s", (unsigned long long)had,
-                        u == NULL ? "sent may be lost" : "not acknowledged");
-    }
-    if (left > 0) {
-        const char *joint = had == 0 ? ";" : u == NULL ? "," : " and";
-        size += snprintf(out + size, cap - (size_t)size, "%s %llu not sent", joint,
-                         (unsigned long long)left);
-    }
-    if (left > 0 || (u != NULL && had > 0)) {
-        snprintf(out + size, cap - (size_t)size, kept ? " go to others" : " are dropped");
-    }
-}
-
 void
 mmi_link_reset(mmi_link *link)
 {
-    char begun[MM_DETAIL_MAX + 1] = "", left[MM_DETAIL_MAX + 1];
+    char begun[MM_DETAIL_MAX + 1] = "";
     char detail[3 * MM_DETAIL_MAX]; /* an event takes what fits */
     const char *guess = "";
     bool of_ours = link->features[0] != '\0'; /* those say why they end a connection */
@@ -122,9 +85,7 @@ mmi_link_reset(mmi_link *link)
     } else if (!of_ours && pinged) {
         guess = "; it sends PINGs of its own: if it reads slowly, its HEARTBEAT_TIMEOUT may be why";
     }
-    told_left(link, left, sizeof left);
-    snprintf(detail, sizeof detail, "%s%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess,
-             left);
+    snprintf(detail, sizeof detail, "%s%s%s", mm_reason_text(MM_REASON_RESET), begun, guess);
     mmi_link_close(link, MM_REASON_RESET, detail);
 }
 

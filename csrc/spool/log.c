@@ -63,6 +63,15 @@ log_here(const mmi_spool *s)
     return s->written_seq + 1 - s->file.head.base_seq;
 }
 
+static int
+log_refuse(mmi_spool *s, mmi_spool_full why)
+{
+    s->refused = (mmi_spool_refusal){ .why = why,
+                                      .messages = s->last_seq + 1 - mmi_spool_first(s),
+                                      .bytes = mmi_spool_bytes(s) };
+    return MM_ENOSPC;
+}
+
 /* Does the last file, or the one that comes next, have room for what waits and so much more? */
 static int
 log_room(mmi_spool *s, uint64_t more)
@@ -71,15 +80,17 @@ log_room(mmi_spool *s, uint64_t more)
     uint64_t takes = mmi_spool_batch_size((uint32_t)(s->pending.size + more)) + LOG_END;
     uint64_t messages = s->last_seq + 1 - mmi_spool_first(s);
     uint64_t bytes = s->sealed_bytes + s->then_end + takes + MMI_SPOOL_FILE_HEAD; /* if it rolls */
-    if ((o->max_bytes > 0 && bytes > o->max_bytes) ||
-        (o->max_messages > 0 && messages >= o->max_messages)) {
-        return MM_ENOSPC;
+    if (o->max_messages > 0 && messages >= o->max_messages) {
+        return log_refuse(s, MMI_SPOOL_FULL_MESSAGES);
+    }
+    if (o->max_bytes > 0 && bytes > o->max_bytes) {
+        return log_refuse(s, MMI_SPOOL_FULL_BYTES);
     }
     if ((!s->cramped && s->then_end + takes <= o->file_bytes) || s->spare >= 0) {
         return MM_OK;
     }
     s->wants_spare = true;
-    return s->no_spare && !s->busy ? MM_ENOSPC : MM_EAGAIN;
+    return s->no_spare && !s->busy ? log_refuse(s, MMI_SPOOL_FULL_DISK) : MM_EAGAIN;
 }
 
 int

@@ -76,6 +76,19 @@ typedef struct mmi_spool_pending {
     uint64_t first_seq;
 } mmi_spool_pending;
 
+/* Why something found no room, and what there was at that moment. */
+typedef enum mmi_spool_full {
+    MMI_SPOOL_FULL_NEVER,
+    MMI_SPOOL_FULL_MESSAGES,     /* max_messages */
+    MMI_SPOOL_FULL_BYTES,        /* max_bytes */
+    MMI_SPOOL_FULL_DISK          /* no room for another file */
+} mmi_spool_full;
+
+typedef struct mmi_spool_refusal {
+    mmi_spool_full why;
+    uint64_t messages, bytes;
+} mmi_spool_refusal;
+
 typedef struct mmi_spool {
     mmi_spool_opts opts;
     mmi_spool_place place;
@@ -109,6 +122,7 @@ typedef struct mmi_spool {
     bool wants_spare, no_spare;  /* put needs one; there was no room for it */
     bool wants_roll;             /* the last file is to have nothing more, so that it can go */
     bool full;                   /* the last that was put found no room */
+    mmi_spool_refusal refused;   /* the last one for want of room */
     bool reserved;               /* there is room for an opening on a full disk */
     bool failed;
     bool trim_failed;            /* what trim_run found, for trim_done */

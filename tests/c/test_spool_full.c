@@ -26,6 +26,7 @@ fill(spool_rig *r)
         }
     }
     CHECK_INT(rc, MM_ENOSPC);
+    CHECK_INT(r->spool.refused.why, MMI_SPOOL_FULL_DISK);
     CHECK_INT(spool_rig_commit(r, false), MM_OK);
     CHECK(!r->spool.failed);
 }

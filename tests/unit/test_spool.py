@@ -276,24 +276,38 @@ def test_a_generator_is_taken_from_as_it_is_put(tmp_path: Path) -> None:
         assert seen[-1] >= 4096
 
 
-@pytest.mark.parametrize("beside", [{}, {"key": b"k" * 100}])
+BESIDE: tuple[dict[str, Any], ...] = (
+    *({}, {"key": b"k" * 100}, {"key": b"k" * 200, "headers": {"a": "b"}, "ttl": 60.0}),
+    *({"topic": ""}, {"topic": "t" * 127}, {"topic": "t" * 128}, {"priority": 3}),
+    *({"delay": 60.0}, {"origin": ("producer", 1)}),
+)
+
+
+@pytest.mark.parametrize("beside", BESIDE, ids=str)
 def test_a_message_has_room_in_a_segment_or_is_refused(
     tmp_path: Path, beside: dict[str, Any]
 ) -> None:
     """The largest one goes, one octet more does not; what stands before it among many is kept."""
     with small(tmp_path / "s") as spool:
-        with pytest.raises(mm.TooLargeError, match=f"{SEGMENT:,} bytes") as caught:
+        topic = len(beside.get("topic", ""))
+        with pytest.raises(mm.TooLargeError, match=f"{SEGMENT + topic:,} bytes") as caught:
             spool.append(bytes(SEGMENT), **beside)
+        assert caught.value.size == SEGMENT + topic
         limit = caught.value.limit
-        assert caught.value.size == SEGMENT
-        assert limit == SEGMENT - 4096 - 56 - 8
-        fits = next(size for size in range(limit, 0, -1) if _fits(spool, size, beside))
-        assert limit - 200 < fits <= limit - 4
+        assert SEGMENT - 4096 - 700 < limit <= SEGMENT - 4096 - 56 - 8 - 56 - 4
+        fits = limit - topic
+        assert _fits(spool, fits, beside)
         with pytest.raises(mm.TooLargeError) as caught:
-            spool.append_many([b"a", b"b", bytes(fits + 1), b"c"], **beside)
+            spool.append_many([b"a", b"b", bytes(fits + 1), b"c"], **_later(beside))
+        assert (caught.value.size, caught.value.limit) == (limit + 1, limit)
         assert vars(caught.value)["sent"] == 2
         spool.flush()
         assert [len(one) for one in bodies(spool)] == [fits, 1, 1]
+
+
+def _later(beside: dict[str, Any]) -> dict[str, Any]:
+    """The same, of a producer's next messages."""
+    return beside | {"origin": ("producer", 2)} if "origin" in beside else beside
 
 
 def _fits(spool: mm.Spool, size: int, beside: dict[str, Any]) -> bool:

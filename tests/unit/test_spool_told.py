@@ -9,11 +9,13 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from meshmsg._binding.core import lib
 from meshmsg._spool import full
 from tests.support.feeding import World
 from tests.support.spooled import BODY, SEGMENT, body, small
@@ -34,13 +36,27 @@ def test_a_full_spool_says_which_limit_it_is(world: World, tmp_path: Path) -> No
     """And what it has of it."""
     with world.spool(tmp_path / "m", max_messages=3, max_bytes=10 * SEGMENT) as spool:
         words = until_raised(lambda: spool.append(b"x"))
-        assert words.endswith("appending: no room: it has 3 of 3 messages (max_messages)")
+        assert words.endswith("appending: no room: it had 3 of 3 messages (max_messages)")
     with world.spool(tmp_path / "b", max_messages=30_000, max_bytes=2 * SEGMENT) as spool:
         words = until_raised(lambda: spool.append(body(1)))
         count, took = spool.info().last_seq, spool.info().bytes
         assert 2 * SEGMENT - 2 * BODY < took
-    assert f"no room: it has {count} of 30,000 messages (max_messages)" in words
+    assert f"no room: it had {count} of 30,000 messages (max_messages)" in words
     assert f"{took:,} of 131,072 bytes (max_bytes)" in words
+
+
+def test_why_it_was_full_is_told_as_it_was_refused(tmp_path: Path) -> None:
+    """Not as it is a moment later, when others have made room: then it would be the disk."""
+    with small(tmp_path / "b", max_messages=30_000, max_bytes=2 * SEGMENT) as spool:
+        words = until_raised(lambda: spool.append(body(1)))
+        refused = words.partition("no room")[2]
+        assert "131,072 bytes (max_bytes)" in refused
+        before = spool.info()
+        spool.trim(before.last_seq + 1)
+        assert spool.info().bytes < before.bytes - BODY
+        assert full.why_full(spool, "appending") == refused
+        spool.append(body(1))
+        assert full.why_full(spool, "appending") == refused
 
 
 def test_a_call_that_was_late_says_what_it_waited_for(world: World, tmp_path: Path) -> None:
@@ -78,11 +94,16 @@ def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return Found()
 
     monkeypatch.setattr(os, "statvfs", find)
-    with small(tmp_path / "s", max_messages=9) as spool:
+    with small(tmp_path / "s", max_messages=9, max_bytes=10**6) as spool:
         spool.append(b"x")
-        assert full.why_full(spool, "appending") == (
-            " on the disk, which has 12,288 bytes free; it has 1 of 9 messages (max_messages)"
-        )
+        assert full.why_full(spool, "appending") == " on the disk, which has 12,288 bytes free"
+        refused = SimpleNamespace(full_why=lib.MM_SPOOL_FULL_DISK, full_messages=1, full_bytes=4160)
+        with monkeypatch.context() as patch:
+            patch.setattr(spool, "_inspected", lambda: refused)
+            assert full.why_full(spool, "appending") == (
+                " on the disk, which has 12,288 bytes free; "
+                "it had 1 of 9 messages (max_messages), 4,160 of 1,000,000 bytes (max_bytes)"
+            )
         assert full.why_full(spool, "a cursor") == " on the disk, which has 12,288 bytes free"
         assert full.why_late(spool, "appending") == ""
     with small(tmp_path / "b", overflow="block") as blocks:

@@ -18,6 +18,8 @@ from meshmsg._binding.data import Question, size_of
 from meshmsg._binding.errors import TooLargeError, UsageError
 from meshmsg._hints.wrong_role import wrong_note
 
+ITEM_HEAD = 3
+"""Octets in front of each item of what goes with a message: its kind and size."""
 NOTE_MAX: int = lib.MM_META_SIZE_MAX
 """Bytes that key, headers and times of one message may take."""
 NAME_MAX = 255
@@ -85,11 +87,12 @@ NOTHING = Note()
 
 def _item(kind: int, data: bytes, what: str) -> bytes:
     if len(data) > NOTE_MAX:
-        raise _too_large(len(data), what)
+        raise note_too_large(len(data), what)
     return bytes([kind]) + len(data).to_bytes(2, "big") + data
 
 
-def _too_large(size: int, what: str) -> TooLargeError:
+def note_too_large(size: int, what: str) -> TooLargeError:
+    """Say that what goes with a message, or a part of it, is too large."""
     return TooLargeError(
         f"{what} of {size:,} bytes; all that goes with a message may have {NOTE_MAX:,}",
         code=lib.MM_EMSGSIZE,
@@ -165,7 +168,7 @@ def encode(
         parts += [_header(name, value) for name, value in headers.items()]
     octets = b"".join(parts)
     if len(octets) > NOTE_MAX:
-        raise _too_large(len(octets), "key and headers")
+        raise note_too_large(len(octets), "key and headers")
     return octets
 
 

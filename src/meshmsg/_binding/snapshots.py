@@ -114,12 +114,11 @@ class Reason(IntEnum):
     Attributes:
         NONE: No reason, as of events that are no end.
         LOCAL: Closed here, on purpose.
-        EOF: The peer closed between two messages: the usual end.
-        EOF_MID_MESSAGE: The peer closed inside a message.
+        EOF: The peer closed between two messages: the usual end. `detail` counts what it leaves.
+        EOF_MID_MESSAGE: The peer closed inside a message. `detail` counts what it leaves.
         RESET: The connection was reset, or another error of the system ended it. `detail` says
-            what of ours it cut, and, of a peer that is not of meshmsg, what may be why. Then how
-            many messages may be lost, or were not acknowledged, how many were not sent, and whether
-            others get them.
+            what of ours it cut, and, of a peer that is not of meshmsg, what may be why. Then it
+            counts what is left.
         REFUSED: Nobody listens there; over ipc also: there is no such file, or no socket in it.
         UNREACHABLE: No route, no such name.
         HANDSHAKE_TIMEOUT: The handshake was not done within `handshake_timeout`.

@@ -11,6 +11,7 @@ import logging
 import re
 from dataclasses import replace
 
+from meshmsg._binding.core import lib
 from meshmsg._binding.snapshots import Event, EventKind, Reason
 from meshmsg._events.log_records import give, record_of
 from meshmsg._events.log_records import log as log
@@ -39,6 +40,8 @@ TROUBLE = (
 )
 RECOVERED = (EventKind.ACCEPT_RESUMED, EventKind.PEER_RESUMED)
 EXPECTED = (Reason.EOF, Reason.LOCAL)
+AT_RISK = re.compile(r"; \d+ (sent may be lost|written, unknown how many it read)")
+"""What the end of a connection says (csrc/link/left.c) of messages that may not have been read."""
 WANTED = "not subscribed any more"
 """The cause of a drop (csrc/queue/drop.c) that the socket's user asked for: `unsubscribe`."""
 AGAIN_FIRST_S = 1.0
@@ -85,6 +88,8 @@ class EventLog:
         self._name = name
         self._options = options
         """The mm_socket_opts of the socket, if known: with what decides about drops."""
+        self._keeps = bool(getattr(options, "flags", 0) & lib.MM_OPT_AT_LEAST_ONCE)
+        """Whether it is a Push that keeps what its peers do not acknowledge."""
         self._endpoint = ""
         """The first one of the socket that an event told of."""
         self._peers: dict[int, tuple[str, str]] = {}
@@ -116,7 +121,8 @@ class EventLog:
         if event.kind in self.expected or self._is_expected_refusal(event):
             return self._quiet(logging.DEBUG, event)
         wanted = event.kind is EventKind.DROPPED and event.detail == WANTED
-        if event.kind in TROUBLE and event.reason not in EXPECTED and not wanted:
+        expected = event.reason in EXPECTED and not self._left_unread(event)
+        if event.kind in TROUBLE and not expected and not wanted:
             return self._judge_trouble(event)
         again = ""
         if event.kind is EventKind.PEER_UP and event.endpoint not in self._bound:
@@ -137,6 +143,12 @@ class EventLog:
                 found.append((self._words(lost), trouble.last))
                 trouble.quiet = 0
         return found
+
+    def _left_unread(self, event: Event) -> bool:
+        """Whether a worker left that cannot acknowledge, and may not have read all: others do not
+        get it, though this Push was to keep it. Whoever sends at most once is told by numbers."""
+        gone = event.kind is EventKind.PEER_DOWN and self._keeps
+        return gone and AT_RISK.search(event.detail) is not None
 
     def _is_expected_refusal(self, event: Event) -> bool:
         refused = event.kind is EventKind.HANDSHAKE_FAILED and event.reason in self.refusals

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.core import EINTR, SLICE_MS, ends_of, error_for, ffi, left_of, lib
 from meshmsg._binding.data import buffer_of
 from meshmsg._binding.errors import UsageError
-from meshmsg._binding.note import MessageOptions, encode, octets_of
+from meshmsg._binding.note import (
+    ITEM_HEAD,
+    NOTE_MAX,
+    MessageOptions,
+    encode,
+    note_too_large,
+    octets_of,
+)
+from meshmsg._spool.full import body_max
 from meshmsg._spool.held import Held
 
 if TYPE_CHECKING:
@@ -99,8 +107,16 @@ class Arrays:
             raise UsageError("there is a column key, so key= goes with none of them")
         return self._meta or encode(time.time())
 
+    def _too_large(self, size: int, key: int | None) -> BaseException:
+        """Say what it is: the key with all that goes along, or the body beside that."""
+        beside = self._now[2][1] if self._now else 0
+        beside += 0 if key is None else ITEM_HEAD + key
+        if beside > NOTE_MAX:
+            return note_too_large(beside, "a key and what goes along")
+        return self._spool._too_large(size, body_max(self._spool._record_max, beside))
+
     def _wrong(self, rc: int, schema: Any, values: Any, row: int) -> BaseException:
-        from meshmsg._binding.arrow import column_size, format_of
+        from meshmsg._binding.arrow import column_size, columns_of, format_of
 
         table = format_of(schema) == _TABLE
         if rc == lib.MM_EMSGSIZE:
@@ -109,8 +125,10 @@ class Arrays:
                 if table
                 else int(lib.mm_arrow_size(schema, values, row))
             )
-            key = column_size(schema, values, b"key", row) if table else 0
-            return self._spool._too_large(max(size, key))
+            keyed = table and b"key" in columns_of(schema)
+            return self._too_large(
+                size, column_size(schema, values, b"key", row) if keyed else None
+            )
         what = "a body, a key" if table else "an array"
         return error_for(
             rc,

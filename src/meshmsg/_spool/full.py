@@ -1,12 +1,15 @@
 """Why a spool takes nothing more, in words: what it has of its limits, and who keeps that there.
+And how large a message may be.
 
-Not here: the errors themselves (held.py). Law: only what is so at that moment is told.
+Not here: the errors themselves (held.py). Law: a refusal is told as it was when it was made, and
+all else as it is at that moment; sizes are those of docs/spool-format.md.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
@@ -41,18 +44,25 @@ class Filled(Protocol):
     def _in_use(self) -> AbstractContextManager[Any]: ...
 
 
+_NUMBER = 8
+"""Octets of a time, and of a number of an origin."""
+_ORIGIN = 16 + _NUMBER
+_ATTRIBUTES = 1
+_SEVEN = 7
+"""Bits in an octet of a varint."""
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
 
 
 def why_full(spool: Filled, doing: str) -> str:
-    """Return why there was no room."""
-    has, limits = _of_limits(spool) if doing in PUTS else ([], [])
+    """Return why there was no room, the last time that there was none: a moment later there may be
+    some, as others acknowledge."""
+    has, limit = _as_refused(spool) if doing in PUTS else ([], False)
+    if limit:
+        return f": it had {', '.join(has)}" + _not_done(spool)
     free = _free(spool.path)
-    if limits and free is not None and free >= spool._file_bytes:
-        return f": it has {', '.join(has)}" + _not_done(spool)
     disk = "" if free is None else f", which has {counted(free, 'byte')} free"
-    also = f"; it has {', '.join(has)}" if has else ""
+    also = f"; it had {', '.join(has)}" if has else ""
     return f" on the disk{disk}{also}" + (_not_done(spool) if doing in PUTS else "")
 
 
@@ -70,6 +80,22 @@ def why_late(spool: Filled, doing: str) -> str:
     return f"; the disk has {counted(free, 'byte')} free, and a file takes {file}{_not_done(spool)}"
 
 
+def _as_refused(spool: Filled) -> tuple[list[str], bool]:
+    """Return what it had of each limit as it refused the last time, and whether one was why."""
+    try:
+        out = spool._inspected()
+    except MeshError:
+        return [], False  # it was closed meanwhile
+    why = int(out.full_why)
+    if why == lib.MM_SPOOL_FULL_NEVER:
+        return [], False
+    if why == lib.MM_SPOOL_FULL_MESSAGES:
+        return [_of_messages(spool, int(out.full_messages))], True
+    has = [_of_messages(spool, int(out.full_messages))] if spool._max_messages else []
+    has += [_of_bytes(spool, int(out.full_bytes))] if spool._max_bytes else []
+    return has, why == lib.MM_SPOOL_FULL_BYTES
+
+
 def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:
     """Return what it has of each limit, and which of them may be reached."""
     try:
@@ -79,14 +105,22 @@ def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:
     has, reached = [], []
     if spool._max_messages:
         messages = int(out.last_seq) - int(out.first_seq) + 1
-        has.append(f"{messages:,} of {counted(spool._max_messages, 'message')} (max_messages)")
+        has.append(_of_messages(spool, messages))
         if messages >= spool._max_messages:
             return has, has
     if spool._max_bytes:
-        has.append(f"{int(out.bytes):,} of {counted(spool._max_bytes, 'byte')} (max_bytes)")
+        has.append(_of_bytes(spool, int(out.bytes)))
         if spool._max_bytes - int(out.bytes) <= spool._record_max:
             reached.append(has[-1])
     return has, reached
+
+
+def _of_messages(spool: Filled, count: int) -> str:
+    return f"{count:,} of {counted(spool._max_messages, 'message')} (max_messages)"
+
+
+def _of_bytes(spool: Filled, size: int) -> str:
+    return f"{size:,} of {counted(spool._max_bytes, 'byte')} (max_bytes)"
 
 
 def _free(path: str) -> int | None:
@@ -107,3 +141,29 @@ def _not_done(spool: Filled) -> str:
                 left += int(out.left)
     are = plural(left, "is", "are")
     return f"; {counted(left, 'message')} {are} not acknowledged" if left else ""
+
+
+def varint_size(value: int) -> int:
+    """Return how many octets a varint takes."""
+    return max(1, -(-value.bit_length() // _SEVEN))
+
+
+def body_max(
+    record_max: int,
+    meta_size: int,
+    *,
+    origin: bool = False,
+    due: bool = False,
+    priority: bool = False,
+    others: Sequence[int] = (),
+) -> int:
+    """Return how large a message may be, all its frames together, where a record may have that many
+    octets; `others`: the sizes of all its frames but the last."""
+    beside = _ATTRIBUTES + _ORIGIN * origin + _NUMBER * due + priority
+    beside += varint_size(meta_size) + meta_size if meta_size else 0
+    if others:
+        beside += varint_size(len(others) + 1) + sum(map(varint_size, others))
+    size = record_max
+    while varint_size(size) + size > record_max:
+        size -= 1
+    return max(size - beside, 0)

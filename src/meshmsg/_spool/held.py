@@ -300,13 +300,13 @@ class Held(ABC):
             )
         return SpoolError(f"{what}: {text_of(rc)}", code=rc)
 
-    def _too_large(self, size: int) -> TooLargeError:
+    def _too_large(self, size: int, limit: int) -> TooLargeError:
         return TooLargeError(
-            f"{self.path}: appending: a message of {size:,} bytes; with what stands beside it "
-            f"it has room up to {self._record_max:,} in a segment file",
+            f"{self.path}: appending: a message of {size:,} bytes; beside what stands with it a "
+            f"segment file has room for {limit:,}",
             code=lib.MM_EMSGSIZE,
             size=size,
-            limit=self._record_max,
+            limit=limit,
         )
 
     def __enter__(self) -> Self:

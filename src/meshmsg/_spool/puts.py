@@ -20,6 +20,7 @@ from meshmsg._binding.delay import DELAY_MAX, MS, delay_ms
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.note import MessageOptions, encode, octets_of
 from meshmsg._hints.plural import counted
+from meshmsg._spool.full import body_max
 from meshmsg._spool.held import Held, Putting
 from meshmsg._spool.told import SpoolRepeat
 
@@ -204,8 +205,20 @@ class Run:
         self.original = original if repeated else self.original
         self.until = max(self.until, until)
         if rc == lib.MM_EMSGSIZE:
-            raise self._spool._too_large(size_of(self._run[self.at]))
+            raise self._spool._too_large(size_of(self._run[self.at]), self._limit())
         return rc
+
+    def _limit(self) -> int:
+        """Return how large one of them may be, with its topic."""
+        plan = self._plan
+        meta, due, priority, topic = (plan, 0, 0, 0) if isinstance(plan, bytes) else plan
+        return body_max(
+            *(self._spool._record_max, len(meta)),
+            origin=bool(self._origin),
+            due=bool(due),
+            priority=bool(priority),
+            others=(topic,) if topic else (),
+        )
 
 
 class Frames:
@@ -259,8 +272,17 @@ class Frames:
 
     def _checked(self, rc: int) -> int:
         if rc == lib.MM_EMSGSIZE:
-            raise self._spool._too_large(len(self._packed[0]))
+            raise self._spool._too_large(len(self._packed[0]), self._limit())
         return int(rc)
+
+    def _limit(self) -> int:
+        _, sizes, count = self._packed
+        return body_max(
+            *(self._spool._record_max, len(self._meta)),
+            due=bool(self._plan.due_us),
+            priority=bool(self._plan.priority),
+            others=[int(size) for size in sizes[0 : count - 1]],
+        )
 
 
 def put_of(

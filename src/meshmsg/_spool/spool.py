@@ -67,7 +67,7 @@ _OVERFLOWS: dict[str, int] = {
 _CORRUPTION = ("fail", "gap")
 _RUN = 4096
 """Messages of an iterable that are taken at once."""
-_OVERHEAD = 4096 + 56 + 8
+_OVERHEAD = 4096 + 56 + 8 + 56
 """Octets of a segment file that no message can have (docs/spool-format.md)."""
 _BODY_MAX = 64 * 1024 * 1024
 """Octets of a batch, and so of a message and what stands beside it."""
