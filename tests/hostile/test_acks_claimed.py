@@ -122,6 +122,7 @@ def test_a_sender_that_claims_to_be_another_one_takes_nothing_from_it(seed: int)
         again = struct.pack(">QQI", first.seq[0], dice.randrange(1, 4), dice.randrange(1, 2**32))
         with RawPeer(pull.endpoint).shake(b"PUSH", KNOWS) as peer:
             peer.send(dice.choice([COUNT, count]) + ref.command(b"AGAIN", again))
+            pong(peer)  # it has its credit by then
             peer.send(ref.message(b"bad"))
             message = pull.recv(timeout=WAIT_S)
             assert message == b"bad"

@@ -94,6 +94,7 @@ NOT_OF_AN_ENDPOINT = (
     mm.EventKind.SPOOL_STOPPED,
     mm.EventKind.NOT_RETAINED,
     mm.EventKind.SPOOL_REMOVED,
+    mm.EventKind.UNSENDABLE,
 )
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
@@ -330,6 +331,16 @@ def _removed_unsent(r: Room) -> Any:
     wait_until(lambda: push.stats().queued_out_messages == last)
     assert spool.trim(last - 1) > 0
     return _once_told(push, mm.EventKind.SPOOL_REMOVED)
+
+
+@happens(mm.EventKind.UNSENDABLE)
+def _frames_where_there_is_one_body(r: Room) -> Any:
+    spool, engine = _spool(r), r.enter(mm.Engine())
+    push = r.open("Push", engine=engine, bind=UP, spool=spool)
+    r.open("Pull", engine=engine, connect=f"sp+{push.endpoint}")
+    push.wait_for_peers(timeout=PATIENCE_S)
+    push.send_frames([b"one", b"two"])
+    return _once_told(push, mm.EventKind.UNSENDABLE)
 
 
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)
