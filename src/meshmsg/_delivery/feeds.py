@@ -39,6 +39,8 @@ class Feed:
 
     def __init__(self, spool: Spool, handle: int, cursor: str = "") -> None:
         self._spool, self._handle = spool, handle
+        self._ending = threading.RLock()
+        """Held where the core has its pointer: what one thread looks at no other one frees."""
         self._key = id(self)
         out = ffi.new(f"{self._kind} **")
         with spool._in_use() as pointer:
@@ -53,7 +55,7 @@ class Feed:
 
     def receipts(self, first: int, count: int) -> None:
         """Open receipts, in the socket, for messages that were put."""
-        with self._spool._in_use():
+        with self._spool._in_use(), self._ending:
             rc = int(lib.mm_feed_receipts(self._own(), first, count))
             if rc == lib.MM_ECLOSED:
                 raise self._closed()
@@ -63,7 +65,7 @@ class Feed:
         """Return an mm_feed_info, or of a Replay an mm_replay_info; None: it was closed."""
         out = ffi.new(f"{self._kind}_info *")
         try:
-            with self._spool._in_use():
+            with self._spool._in_use(), self._ending:
                 self._inspect(self._own(), out)
         except ClosedError:
             return None
@@ -71,7 +73,7 @@ class Feed:
 
     def settle(self) -> None:
         """Its socket is about to be closed: tell what was removed of that which it was given."""
-        with suppress(ClosedError), self._spool._in_use():
+        with suppress(ClosedError), self._spool._in_use(), self._ending:
             lib.mm_feed_settle(self._own())
 
     def check_open(self) -> None:
@@ -105,7 +107,7 @@ class Feed:
         if os.getpid() != spool._pid:
             return
         # The spool stays while its thread ends.
-        with spool._inside.entered(lambda: spool._feeds.pop(self._key, None)) as feed:
+        with self._ending, spool._inside.entered(lambda: spool._feeds.pop(self._key, None)) as feed:
             if feed is not None:
                 self._end(feed[0])
 
