@@ -9,25 +9,6 @@
 
 #include <string.h>
 
-/* All messages of the batch that the reader has. */
-static int
-origin_batch(mmi_producers *p, mmi_spool_reader *r)
-{
-    mmi_spool_record record;
-    uint64_t seq;
-    int rc;
-    while ((rc = mmi_spool_reader_next(r, &record, &seq)) == 1) {
-        if (record.producer == NULL) {
-            continue;
-        }
-        if (mmi_producers_reserve(p) != MM_OK) {
-            return MM_ENOMEM;
-        }
-        mmi_producers_note(p, record.producer, record.number, seq);
-    }
-    return rc;
-}
-
 /* The messages from that number on that can be seen.  Those that went or are harmed say nothing. */
 static int
 origin_scan(mm_spool_view *v, mmi_producers *p, uint64_t from)
@@ -39,7 +20,7 @@ origin_scan(mm_spool_view *v, mmi_producers *p, uint64_t from)
         return rc;
     }
     while ((rc = mm_spool_reader_load(r, 0, 0, &goes_on)) != 0) {
-        rc = rc == 1 ? origin_batch(p, &r->reader) : rc;
+        rc = rc == 1 ? mmi_spool_producers_heard(p, &r->reader) : rc;
         uint64_t at = r->reader.next_seq;
         goes_on = rc == MM_EPROTO ? r->reader.scan.next_seq : goes_on; /* that is harm as well */
         if (rc == MM_ENOENT || rc == MMI_SPOOL_HARMED || rc == MM_EPROTO) {

@@ -8,20 +8,19 @@
  */
 #include "spool/reader.h"
 
-/* All messages of the batch that the reader is at. */
-static int
-known_batch(mmi_spool *s, mmi_spool_reader *r)
+int
+mmi_spool_producers_heard(mmi_producers *p, mmi_spool_reader *r)
 {
     mmi_spool_record record;
     uint64_t seq;
     int rc;
     while ((rc = mmi_spool_reader_next(r, &record, &seq)) == 1) {
-        int room = record.producer != NULL ? mmi_producers_reserve(&s->producers) : MM_OK;
+        int room = record.producer != NULL ? mmi_producers_reserve(p) : MM_OK;
         if (room != MM_OK) {
             return room;
         }
         if (record.producer != NULL) {
-            mmi_producers_note(&s->producers, record.producer, record.number, seq);
+            mmi_producers_note(p, record.producer, record.number, seq);
         }
     }
     return rc;
@@ -50,7 +49,7 @@ known_scan(mmi_spool *s, uint64_t from)
     while (rc != 0) {
         mmi_spool_locate(s, r.next_seq, &where);
         rc = mmi_spool_reader_load(&r, &where);
-        rc = rc == 1 ? known_batch(s, &r) : rc;
+        rc = rc == 1 ? mmi_spool_producers_heard(&s->producers, &r) : rc;
         if (rc == 0 && r.next_seq <= where.visible) {
             rc = MMI_SPOOL_PASSED; /* the batch is at its end */
         } else if (rc == MM_ENOENT || rc == MMI_SPOOL_HARMED || rc == MM_EPROTO) {

@@ -50,5 +50,7 @@ int mmi_spool_reader_load(mmi_spool_reader *r, const mmi_spool_where *where);
 int mmi_spool_reader_begin(mmi_spool_reader *r);
 /* The next record of it.  1; 0: it has no more; MM_EPROTO: the record makes no sense, though its CRC is right. */
 int mmi_spool_reader_next(mmi_spool_reader *r, mmi_spool_record *out, uint64_t *seq);
+/* spool/producers_open.c: notes who put all that the reader has of its batch.  As reader_next at the end; MM_ENOMEM. */
+int mmi_spool_producers_heard(mmi_producers *p, mmi_spool_reader *r) MMI_WARN_UNUSED;
 
 #endif

@@ -38,6 +38,15 @@ spool_rig_files(spool_rig *r, uint32_t files)
     }
 }
 
+/* Of the next batch a part of the head is there, and nothing of its body. */
+static inline void
+spool_rig_tear_head(spool_rig *r)
+{
+    uint8_t head[20] = "MMB1";
+    memset(head + 4, 7, sizeof head - 4);
+    CHECK_INT(file_put(&r->disk.files, r->spool.file.file, r->spool.file.end, head, sizeof head), sizeof head);
+}
+
 /* Takes all that is free but so many octets, as another program may. */
 static inline void
 spool_rig_hog(spool_rig *r, const char *name, uint64_t but)

@@ -12,7 +12,6 @@ enum {
     CAPACITY = 14 * MMI_SPOOL_FILE_MIN, /* octets of the disk */
     LIVES = 3,
     STEPS = 40,                         /* of an opening, any of which may be its last */
-    HEAD_PART = 20,                     /* octets of a head that got to the disk */
     GUESSED = 7                         /* messages that a file without a head had */
 };
 
@@ -32,16 +31,6 @@ static void
 give_back(spool_rig *r)
 {
     CHECK_INT(CALL(&r->disk, unlink, r->disk.dir, "hog"), MM_OK);
-}
-
-/* A part of a head is there, and nothing of its body. */
-static void
-tear(spool_rig *r)
-{
-    uint8_t head[HEAD_PART] = "MMB1";
-    memset(head + 4, 7, sizeof head - 4);
-    CHECK_INT(file_put(&r->disk.files, r->spool.file.file, r->spool.file.end, head, sizeof head),
-              sizeof head);
 }
 
 /* Another file is begun, with nothing in it. */
@@ -79,7 +68,7 @@ left(spool_rig *r, uint64_t seed, mmi_spool_level level, leaving how)
         begin_file(r);
     }
     if (how != EMPTY) {
-        tear(r);
+        spool_rig_tear_head(r);
     }
     uint64_t last = r->spool.last_seq;
     spool_rig_stop(r, false);

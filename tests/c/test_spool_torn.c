@@ -12,8 +12,7 @@ enum {
     BODY = 60 * 1024,                  /* octets of a message */
     LARGE = 1536 * 1024,               /* of one that is more than the reserve */
     CAPACITY = 6 * FILE_BYTES,         /* of the disk */
-    KEPT_MAX = 64 * 1024,              /* octets that may be of a batch whose head is torn */
-    HEAD_PART = 20                     /* octets of a head that got to the disk */
+    KEPT_MAX = 64 * 1024               /* octets that may be of a batch whose head is torn */
 };
 
 static uint8_t body[LARGE];
@@ -49,16 +48,6 @@ begun(spool_rig *r, uint64_t seed, bool again)
     put(r, BODY);
     CHECK_INT(r->spool.file.head.version, again ? MMI_SPOOL_AGAIN : MMI_SPOOL_VERSION);
     CHECK_INT(spool_rig_commit(r, true), MM_OK);
-}
-
-/* A part of a head is there, and nothing of its body. */
-static void
-tear_head(spool_rig *r)
-{
-    uint8_t head[HEAD_PART] = "MMB1";
-    memset(head + 4, 7, sizeof head - 4);
-    CHECK_INT(file_put(&r->disk.files, r->spool.file.file, r->spool.file.end, head, sizeof head),
-              sizeof head);
 }
 
 /* A batch is there but for one octet in its middle. */
@@ -122,7 +111,7 @@ test_of_a_torn_head_only_what_may_be_new_is_kept(void)
     begun(&r, 1, true);
     uint64_t last = r.spool.last_seq;
     CHECK(r.spool.file.stale - r.spool.file.end > 2 * KEPT_MAX);
-    tear_head(&r);
+    spool_rig_tear_head(&r);
     spool_rig_stop(&r, false);
     check_opened(&r, last);
     CHECK_INT(r.report.torn_bytes, KEPT_MAX);
@@ -140,7 +129,7 @@ test_what_is_torn_keeps_no_spool_on_a_full_disk_from_opening(void)
         begun(&r, 2, tears < 2);
         uint64_t last = r.spool.last_seq;
         if (tears % 2 == 0) {
-            tear_head(&r);
+            spool_rig_tear_head(&r);
         } else {
             tear_body(&r);
         }
