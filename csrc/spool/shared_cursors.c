@@ -228,6 +228,10 @@ int
 mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c)
 {
     pthread_mutex_lock(&h->lock);
+    bool told = c->failed != MM_OK; /* whoever has it last is told again */
+    pthread_mutex_unlock(&h->lock);
+    int rc = mmi_spool_shared_cursor_save(h, c, &for_ever); /* also if others have it, who go on */
+    pthread_mutex_lock(&h->lock);
     c->users--;
     c->moving = c->users == 0;
     bool last = c->moving;
@@ -236,9 +240,9 @@ mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c)
     }
     pthread_mutex_unlock(&h->lock);
     if (!last) {
-        return MM_OK;
+        return told ? MM_OK : rc;
     }
-    int rc = mmi_spool_shared_cursor_save(h, c, &for_ever);
+    rc = mmi_spool_shared_cursor_save(h, c, &for_ever); /* what they did meanwhile */
     pthread_mutex_lock(&h->lock);
     while (c->saving) { /* by the spool's thread, which had begun before */
         mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);

@@ -59,6 +59,8 @@ class SpoolLives(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="machine-"))
         self.lives = 0
+        self.copied = False
+        """Whether a life before, or this one, copied something, and nothing was put since."""
         self.count = 0
         self.model = SpoolModel()
         self.cursors: dict[str, mm.SpoolCursor] = {}
@@ -213,8 +215,8 @@ class SpoolLives(RuleBasedStateMachine):
         if self.keeps == "messages":
             assert info.last_seq + 1 - info.first_seq <= self.options["max_messages"]
         if self.keeps == "bytes":  # what was not proved is copied to another file as it is opened
-            more = SEGMENT if self.spool.recovery.copied and not info.appended else 0
-            assert info.bytes <= self.options["max_bytes"] + more
+            self.copied = (self.copied or self.spool.recovery.copied > 0) and not info.appended
+            assert info.bytes <= self.options["max_bytes"] + SEGMENT * self.copied
 
     def teardown(self) -> None:
         """Once more in order; then it is gone."""

@@ -23,6 +23,7 @@ from tests.support.forked import in_child, refused
 from tests.support.later import Later
 from tests.support.pairs import wait_until
 from tests.support.spooled import bodies, small
+from tests.support.spoollives import copy_of
 
 MESSAGES = 600
 THREADS = 4
@@ -206,3 +207,17 @@ def test_one_look_at_the_folder_tells_of_all(
         monkeypatch.setattr(cursor_module, "NAMES_FIRST", 7)
         assert names_of(spool, look) == ["one", "two"]
         assert looks[1:] == [7, 8]
+
+
+def test_one_that_is_closed_is_saved_though_another_one_is_open(tmp_path: Path) -> None:
+    """A process that is killed then has it; it was saved only as the last one was closed."""
+    with small(tmp_path / "s") as spool:
+        spool.append_many([b"x"] * 3)
+        one, other = spool.cursor("a"), spool.cursor("a")
+        one.done(1)
+        one.close()
+        copy_of(tmp_path / "s", tmp_path / "killed")
+        other.done(2)
+        assert (other.is_done(1), other.is_done(2)) == (True, True)
+    with small(tmp_path / "killed") as again, again.cursor("a") as cursor:
+        assert (cursor.is_done(1), cursor.is_done(2)) == (True, False)
