@@ -141,7 +141,13 @@ class Prober:
             self._looking -= probe.last
             for one in (*probe.asked, *probe.ways):
                 self._helped.pop(one, None)
+            self._sleep()
         return probe
+
+    def _sleep(self) -> None:
+        """Wait for no deadline if there is nothing that has one."""
+        if not self.probes and not self.relays:
+            self.deadline = NEVER
 
     def _ping(self, row: Row, number: int, to: str = "") -> None:
         """Ask it, with news; to: at one more of its addresses, and without."""
@@ -190,6 +196,7 @@ class Prober:
     def _over(self, relay: Relay) -> None:
         for number in relay.ways:
             self.relays.pop(number, None)
+        self._sleep()
 
     def _ask_others(self, now: float, number: int, probe: Probe) -> None:
         """Begin the second half of a probe: of a last look that many wanted it is without others"""

@@ -28,6 +28,9 @@ CONNECTIONS_MAX = 256
 """Connections that this node has made and keeps."""
 ACCEPTED_MAX = 4_096
 """Connections that others have made."""
+HEARTBEAT_S, SILENT_S = 20.0, 45.0
+"""Seconds between heartbeats of a connection, and of silence that end it. Members are asked by the
+mesh itself: this finds a connection alone that is dead. A node has two for each of its members."""
 IDLE_S = 60.0
 """Seconds after which a connection that nothing was sent over is closed."""
 IDLE_LOOK_S = 5.0
@@ -139,6 +142,8 @@ class Link:
             linger=LINGER_S,
             reconnect_min=DIAL_AGAIN_S,
             reconnect_max=DIAL_AGAIN_S,
+            heartbeat_interval=HEARTBEAT_S,
+            heartbeat_timeout=SILENT_S,
             connections_max=ACCEPTED_MAX,
             engine=engine_apart("mesh"),
             message_size_max=2 * SYNC_MAX,
