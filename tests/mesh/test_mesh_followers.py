@@ -138,6 +138,7 @@ def test_a_socket_whose_mesh_is_closed_dials_on_where_it_was(
             b.announce("s", pull)
             push.wait_for_peers(1, timeout=WAIT_S)
             where = pull.endpoint
+        eventually(lambda: not push.peers())
         a.close()
         with mm.Pull(bind=where) as again, mm.Pull(bind="tcp://127.0.0.1:0") as other:
             b.announce("s", other)

@@ -28,6 +28,7 @@ from meshmsg._events.log_records import (
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
 from meshmsg._security.policy import Policy
+from meshmsg.mesh._bell import Bell
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._finding.strangers import Strangers, answers_for
@@ -51,8 +52,6 @@ JOIN_S = 5.0
 """Seconds that closing waits for the thread."""
 FAR = 3_600.0
 """Seconds that the thread sleeps at most."""
-READ = 65_536
-"""Octets of rings that are taken at once."""
 
 
 class Listens(Protocol):
@@ -90,10 +89,8 @@ class Driver:
         self._mine: list[Event] = []
         """What changed of this node itself, which the core tells nobody here."""
         self._ready = select.poll()
-        self._rung, self._ring = os.pipe()
-        for fd in (self._rung, self._ring):
-            os.set_blocking(fd, False)
-        self._ready.register(self._rung, select.POLLIN)
+        self._bell = Bell()
+        self._ready.register(self._bell, select.POLLIN)
         self._offers_at = 0.0
         self._unreached = Unreached()
         self.strangers = Strangers(core.me().cluster)
@@ -131,9 +128,8 @@ class Driver:
         self.ring()
 
     def ring(self) -> None:
-        """Have the thread look; from any thread."""
-        with suppress(BlockingIOError, OSError):  # it is full: the thread will look; or it is over
-            os.write(self._ring, b"\0")
+        """Have the thread look; from any thread, also when it is over."""
+        self._bell.ring()
 
     def check(self) -> None:
         """Refuse what cannot be done any more.
@@ -178,9 +174,6 @@ class Driver:
         self.link.router.close()
         if self.port is not None:
             self.port.close()
-        if self._ended.is_set():
-            os.close(self._rung)
-            os.close(self._ring)
 
     # Who listens
 
@@ -246,6 +239,7 @@ class Driver:
             self._over = True
             self._ended.set()
             self.joined.notify_all()
+        self._bell.close()
 
     def _once(self) -> bool:
         try:
@@ -268,9 +262,9 @@ class Driver:
                 due = min(due, self._leave_by)
         wait = min(max(due - self.clock(), 0.0), FAR)
         ready = {fd for fd, _ in self._ready.poll(int(wait * 1000) + (wait > 0))}
-        if self._rung in ready:
-            ready.discard(self._rung)
-            os.read(self._rung, READ)
+        if (rung := self._bell.fileno()) in ready:
+            ready.discard(rung)
+            self._bell.hush()
         return bool(ready)
 
     def _turn(self, now: float, messages: bool) -> bool:
