@@ -1,11 +1,13 @@
 """Only what pyproject.toml cannot say: the cffi extension and its abi3 tag, what a built one has
-not (debug information, a path of the builder's Python), and a word to who has no compiler, or a
-Python that it is not for."""
+not (debug information, a path of the builder's Python), that its files are compiled side by side,
+and a word to who has no compiler, or a Python that it is not for."""
 
 import os
 import shlex
 import shutil
 import sysconfig
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,18 @@ def need_compiler() -> None:
         raise SystemExit(f"meshmsg needs {what}: apt-get install gcc python3-dev; or use a wheel")
 
 
+def side_by_side(compile_all: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Return what compiles each source for itself, as many at once as there are processors:
+    `--parallel` is for several extensions, and this is one of some hundred files."""
+
+    def compile_each(sources: list[str], **words: Any) -> list[str]:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            made = pool.map(lambda source: compile_all([source], **words), sources)
+            return [each for objects in made for each in objects]
+
+    return compile_each
+
+
 class Build(build):
     """As always, if there is a compiler."""
 
@@ -57,6 +71,7 @@ class BuildExtension(build_ext):
         self.compiler.linker_so = [word for word in self.compiler.linker_so if word != own]
         if not self.inplace and not KEEPS_SYMBOLS:
             ext.extra_link_args = [*ext.extra_link_args, "-Wl,--strip-all"]
+        self.compiler.compile = side_by_side(self.compiler.compile)
         super().build_extension(ext)
 
 

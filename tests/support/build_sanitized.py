@@ -28,7 +28,6 @@ def main(folder: Path) -> None:
     )
     command = [sys.executable, "setup.py", "-q", "build_ext", "--force"]
     command += ["--build-lib", str(target), "--build-temp", str(target / "objects")]
-    command += ["--parallel", str(os.cpu_count() or 1)]
     subprocess.run(command, cwd=ROOT, check=True)
 
 
