@@ -30,7 +30,9 @@ def serve(name: str, seed: str) -> None:
         mesh.announce("upper", rep)
         for request in rep:  # it ends when each client has said that it has sent its last
             request.reply(request.upper())
-        rep.drain(timeout=10).raise_for_loss()  # the answers are out
+        report = rep.drain(timeout=10)
+        if report.queued or report.unconfirmed:  # who had its answer and left leaves it in doubt
+            raise SystemExit(f"not all answers are out: {report}")
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ def main() -> None:
         mesh.connect("jobs", mm.Push) as jobs,
     ):
         mesh.announce("results", results)
-        workers = []
+        workers: list[subprocess.Popen[bytes]] = []
         done: list[int] = []
         for count in (1, WORKERS):
             while len(workers) < count:

@@ -27,7 +27,7 @@ def main() -> None:
         ]
         for thread in threads:
             thread.start()
-        names = sorted(router.recv(timeout=10).peer for _ in threads)
+        names = sorted(bytes(router.recv(timeout=10).peer) for _ in threads)
         for name in names:
             router.send(b"switch on, " + name, to=name)
         for _ in threads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ import meshmsg as mm
 from meshmsg._security.files.secret_files import write_secret
 from tests.support.meshes import eventually, node
 
+UP = "tcp://127.0.0.1:0"
 WORDS = "this mesh has a secret: give its file (secret=)"
 
 
@@ -51,3 +53,28 @@ def test_a_socket_without_the_secret_says_why_it_has_no_peer(tmp_path: Path) -> 
             eventually(lambda: any(one.why() for one in push._follows))
             with pytest.raises(mm.TimedOutError, match="TLS needs.* security=mesh.security; see"):
                 push.send(b"x", timeout=0.01)
+
+
+@pytest.mark.parametrize("security", [None, mm.NONE])
+def test_a_service_without_the_secret_is_told_of_where_it_is_offered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, security: Any
+) -> None:
+    """Who follows it can only fail; of one that is meant so, or is protected, nothing is said."""
+
+    def offered() -> list[str]:
+        return [m for one in caplog.records if "is offered at" in (m := one.getMessage())]
+
+    path = str(write_secret(tmp_path / "its.secret"))
+    with node("x", secret=path, bind=UP) as mesh:
+        with mm.Pull(bind=UP, security=security) as open_to_all:
+            mesh.announce("open", open_to_all)
+        with mm.Pull(bind="tls+" + UP, security=mesh.security) as protected:
+            mesh.announce("protected", protected)
+        eventually(lambda: offered() or security is not None)
+    said = offered()
+    if security is None:
+        assert len(said) == 1
+        assert "the service 'open' is offered at tcp://127.0.0.1:" in said[0]
+        assert "security=mesh.security" in said[0]
+    else:
+        assert said == []

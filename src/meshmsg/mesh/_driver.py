@@ -343,9 +343,10 @@ class Driver:
                 self.port.forget(member.record.node_id)
 
     def _tell_of_seeds(self, now: float) -> None:
-        self._warn(self._unreached.look(now, self.seeding.tried(), self.link.dialed))
+        self.warn(self._unreached.look(now, self.seeding.tried(), self.link.dialed))
 
-    def _warn(self, several: Sequence[str]) -> None:
+    def warn(self, several: Sequence[str]) -> None:
+        """Say something in the log, as of this node."""
         me = self.core.me()
         for words in several:
             words = f"Mesh {me.name!r} of {me.cluster!r}: {words}"
@@ -360,7 +361,7 @@ class Driver:
                 self.link.is_elsewhere(url, answers_for(one.cluster, own))
             else:
                 came.append(one)
-        self._warn(self.strangers.came(now, came))
+        self.warn(self.strangers.came(now, came))
 
     def _send(self, now: float, out: Sequence[Send | Answer]) -> None:
         for one in out:

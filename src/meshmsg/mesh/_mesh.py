@@ -226,6 +226,7 @@ class MeshForm:
 
         A socket that is bound to all addresses of this machine is offered at the one that other
         nodes see; one on loopback to nodes of this machine only. It is withdrawn when it is closed.
+        One that has no policy, in a mesh with a secret, is told of in the log.
 
         Thread-safe: yes.
 
@@ -251,6 +252,8 @@ class MeshForm:
             except MalformedError as error:
                 driver.offers.restore(service, before)
                 raise UsageError(f"announcing {service!r}: {error}") from None
+            if words := driver.offers.open_to_all(service):
+                driver.warn([words])
         driver.ring()
 
     def withdraw(self, service: str) -> None:

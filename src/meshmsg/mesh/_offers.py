@@ -18,7 +18,7 @@ from meshmsg._mesh.told import NODE_KEY, Service
 from meshmsg._ranges.server_form import ServerForm
 from meshmsg._security.policy import Policy
 from meshmsg._socket.base import SocketBase
-from meshmsg.mesh._addresses import advertised
+from meshmsg.mesh._addresses import PLAIN, PROTECTED, advertised
 
 SPOOL_ROLE = "spool"
 """What the record of a node calls a `SpoolServer`."""
@@ -139,6 +139,22 @@ class Offers:
                 one = Service(name, offer.role, "zmtp", endpoints, offer.meta, offer.weight, key)
                 found.append(one)
         return found
+
+    def open_to_all(self, name: str) -> str:
+        """Return what is to be said of a service that this node's secret does not protect, though
+        nobody said that it is meant so; "": nothing."""
+        offer = self._by_name.get(name)
+        socket = offer.socket() if offer is not None else None
+        if self._security is None or socket is None or socket._guard.said:
+            return ""
+        urls = [url for url in socket.endpoints if url.startswith(PLAIN)]
+        if not urls:
+            return ""
+        return (
+            f"the service {name!r} is offered at {urls[0]} without the secret of this mesh, and "
+            f"sockets that the mesh opens to follow it want {PROTECTED}: bind it there with "
+            "security=mesh.security, or say security=meshmsg.NONE if it is meant so"
+        )
 
     def _proves(self, socket: SocketBase) -> bool:
         return self._security is not None and socket._guard.taken is self._security
