@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
-.PHONY: crash crash-kills crash-calls crash-harm crash-spark crash-mesh spark-versions
+.PHONY: crash crash-kills crash-calls crash-harm crash-spark crash-mesh
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
@@ -72,12 +72,6 @@ crash-spark: $(BUILD)/dev.stamp
 	MESHMSG_CRASH_ROUNDS=$${KILL_ROUNDS:-50} MESHMSG_SPARK_ROUNDS=$${SPARK_ROUNDS:-60} \
 	MESHMSG_CLUSTER_ROUNDS=$${CLUSTER_ROUNDS:-10} $(CRASH) -s tests/spark/test_kill.py \
 	  tests/spark/test_cluster.py tests/spark/test_campaign.py tests/spark/test_sink_kill.py
-
-# Tests of Spark with other versions of it, one after another: an hour or so. Each is downloaded.
-SPARK_VERSIONS ?= 4.0 4.1 4.2
-
-spark-versions: $(BUILD)/dev.stamp
-	$(PY) -m tests.spark.versions $(BUILD)/spark $(SPARK_VERSIONS)
 
 # A mesh of 100 processes on five machines, which are network namespaces: kills, a cut, an address that changes.
 crash-mesh: $(BUILD)/dev.stamp
