@@ -77,11 +77,12 @@ crash-harm: $(BUILD)/dev.stamp
 	MESHMSG_SPOOL_STRIDE=$${STRIDE:-1} MESHMSG_SPOOL_SEEDS=$${SEEDS:-15} MESHMSG_C_SECONDS=86400 $(CRASH) -rP \
 	  tests/unit/test_c.py -k '(test_spool_harm or test_spool_cuts) and sanitizer'
 
-# A query of Spark through many kills, of its workers, runner, driver and producers.
+# A query of Spark through many kills, of its workers, runner, driver, executors and producers; one that reads, and one
+# that writes.
 crash-spark: $(BUILD)/dev.stamp
 	MESHMSG_CRASH_ROUNDS=$${KILL_ROUNDS:-50} MESHMSG_SPARK_ROUNDS=$${SPARK_ROUNDS:-60} \
 	MESHMSG_CLUSTER_ROUNDS=$${CLUSTER_ROUNDS:-10} $(CRASH) -s tests/spark/test_kill.py \
-	  tests/spark/test_cluster.py tests/spark/test_campaign.py
+	  tests/spark/test_cluster.py tests/spark/test_campaign.py tests/spark/test_sink_kill.py
 
 # A mesh of 100 processes on five machines, which are network namespaces: kills, a cut, an address that changes.
 crash-mesh: $(BUILD)/dev.stamp

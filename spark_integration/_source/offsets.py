@@ -28,6 +28,8 @@ class Place(NamedTuple):
     """The life of the spool in which what is below was told as durable."""
     kept: int = 0
     """Where the batch that ends here began; 0: that is not known."""
+    rows: int = 0
+    """How many numbers a task of the batch that ends here has at most; 0: as many as there are."""
 
 
 Places = dict[str, Place]
@@ -63,7 +65,8 @@ def to_json(places: Mapping[str, Place]) -> dict[str, Any]:
 
 def _words(place: Place) -> dict[str, int]:
     kept = {"kept": place.kept} if place.kept else {}
-    return {"epoch": place.epoch, **kept, "next": place.next}
+    rows = {"rows": place.rows} if place.rows else {}
+    return {"epoch": place.epoch, **kept, "next": place.next, **rows}
 
 
 def from_json(offset: Mapping[str, Any]) -> Places:
@@ -80,7 +83,7 @@ def from_json(offset: Mapping[str, Any]) -> Places:
     made: Places = {}
     for uuid, one in offset.get("p", {}).items():
         known = isinstance(one, dict)
-        place = Place(*(one.get(name, 0) for name in ("next", "epoch", "kept"))) if known else None
+        place = Place(*(one.get(name, 0) for name in Place._fields)) if known else None
         if not UUID.fullmatch(uuid) or place is None or not _numbers(place):
             raise UsageError(f"the checkpoint has {one!r} for {uuid!r}, which is no place")
         made[uuid] = place
@@ -90,7 +93,7 @@ def from_json(offset: Mapping[str, Any]) -> Places:
 def _numbers(place: Place) -> bool:
     right = all(isinstance(n, int) and not isinstance(n, bool) for n in place)
     there = 0 < place.next <= SEQ_MAX and 0 <= place.kept <= place.next
-    return right and there and 0 <= place.epoch < 2**32
+    return right and there and 0 <= place.epoch < 2**32 and 0 <= place.rows <= SEQ_MAX
 
 
 def on(place: Place, shown: Shown) -> Place:
@@ -102,9 +105,24 @@ def on(place: Place, shown: Shown) -> Place:
 def behind(start: Places, end: Places) -> Places:
     """Return the end of a batch, with where that batch began: a later run keeps what is between."""
     return {
-        uuid: place._replace(kept=start[uuid].next if uuid in start else 0)
+        uuid: place._replace(kept=start[uuid].next) if uuid in start else place
         for uuid, place in end.items()
     }
+
+
+def sized(start: Places, end: Places, rows: Mapping[str, int]) -> Places:
+    """Return the end of a batch, with how many numbers of each spool a task of it has at most.
+
+    Args:
+        start: Where it begins. What did not move keeps its text.
+        end: Where it ends.
+        rows: By uuid; who is not there has no limit.
+    """
+    made = dict(end)
+    for uuid, place in end.items():
+        if uuid not in start or start[uuid].next != place.next:
+            made[uuid] = place._replace(rows=rows.get(uuid, 0))
+    return made
 
 
 def began(start: Places, end: Places) -> Places:
@@ -208,10 +226,11 @@ def _cut(start: Places, end: Places, shares: Mapping[str, int]) -> Places:
 
 
 def spans(start: Places, end: Places) -> list[Span]:
-    """Return what is between two offsets. A spool that is not in the first begins at 1."""
+    """Return what is between two offsets. A spool that is not in the first begins where the other
+    says, or at 1."""
     found = []
     for uuid in sorted(end):
-        first = start[uuid].next if uuid in start else 1
+        first = start[uuid].next if uuid in start else max(end[uuid].kept, 1)
         if end[uuid].next > first:
             found.append(Span(uuid, end[uuid].epoch, first, end[uuid].next))
     return found

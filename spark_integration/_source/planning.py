@@ -32,6 +32,7 @@ from .offsets import (
     limited_bytes,
     on,
     rows_between,
+    sized,
     spans,
     split,
     to_json,
@@ -120,7 +121,9 @@ class Planner:
         }
         self._last = ahead
         joined = {
-            uuid: Place(one.first, one.epoch) for uuid, one in shown.items() if uuid not in places
+            uuid: Place(one.first, one.epoch, kept=one.first)  # nothing of it is read yet
+            for uuid, one in shown.items()
+            if uuid not in places
         }
         if least is not None and self._target is None and self._early(places, ahead, least):
             return self._end(places, {**places, **joined})
@@ -137,10 +140,14 @@ class Planner:
         if end != start:
             end = self._leaving.without_retired(end)
             self._last = {uuid: place for uuid, place in self._last.items() if uuid in end}
+            end = sized(start, end, self._rows_of_task())
             if self._group.name is not None or start == self._initial:
                 end = behind(start, end)
             else:
-                end = {uuid: place._replace(kept=0) for uuid, place in end.items()}
+                end = {
+                    uuid: place._replace(kept=0) if uuid in start else place
+                    for uuid, place in end.items()
+                }
         return self._group.written(to_json(end))
 
     def latest_of_all(self) -> dict[str, Any]:
@@ -152,13 +159,14 @@ class Planner:
         shown = self._assigned(self._watch.ask(patient=bool(self._watch.unheard())))
         if unheard := self._watch.unheard():
             raise _silent(unheard, "Spark before 4.2 needs all endpoints as a query begins")
-        self._last = {
+        end = {
             **self._last,
             **{
                 uuid: on(self._last.get(uuid, Place(1, one.epoch)), one)
                 for uuid, one in shown.items()
             },
         }
+        self._last = sized(self._last, end, self._rows_of_task())
         return to_json(self._last)
 
     def report(self) -> dict[str, Any] | None:
@@ -191,7 +199,7 @@ class Planner:
         found = spans(places, ends)
         if not found:
             return []
-        tasks = self._partitions(found)
+        tasks = self._partitions(found, {uuid: one.rows for uuid, one in ends.items() if one.rows})
         read = {span.uuid: places[span.uuid] for span in found if span.uuid in places}
         if late := self._lives.check(read, self._watch.last()):
             raise _silent(self._watch.silent(), f"they do not tell of {', '.join(sorted(late))}")
@@ -215,7 +223,7 @@ class Planner:
             start = places_of("startingOffsets", starting, shown)
             end = places_of("endingOffsets", ending, shown)
             self._check(start, shown)
-            return self._partitions(spans(start, end))
+            return self._partitions(spans(start, end), self._rows_of_task())
         finally:
             self.close()
 
@@ -334,14 +342,20 @@ class Planner:
                 epoch=one.epoch,
             )
 
-    def _partitions(self, found: list[Span]) -> list[RangePartition]:
+    def _rows_of_task(self) -> dict[str, int]:
+        """Return how many numbers of each spool a task has at most, as sizes are now."""
+        most = self._options.partition_bytes
+        if most is None:
+            return {}
+        return {uuid: max(int(most / mean), 1) for uuid, mean in self._watch.means().items()}
+
+    def _partitions(self, found: list[Span], rows: Mapping[str, int]) -> list[RangePartition]:
+        """Return the tasks of ranges. One that nobody has any more has its task, with nothing to
+        read: others behind it keep their numbers, by which a sink knows their rows."""
         known = self._watch.last()
         if any(span.uuid not in known for span in found):
             wanted = frozenset(span.uuid for span in found)
             known = self._watch.ask(patient=True, wanted=wanted)
-        means = self._watch.means()
-        most = self._options.partition_bytes
-        rows = {} if most is None else {u: max(int(most / mean), 1) for u, mean in means.items()}
         made, nodes = [], self._watch.nodes()
         for span in split(found, self._options.min_partitions, rows):
             if span.uuid not in known:
@@ -349,6 +363,7 @@ class Planner:
                 if silent or self._options.fail_on_loss:
                     raise _silent(silent, f"no endpoint that answers shows the spool {span.uuid}")
                 LOG.warning("left out: messages %d to %d of %s, which nobody shows", *_lost(span))
+                made.append(RangePartition(*span._replace(first=span.end), (), nodes))
                 continue
             made.append(RangePartition(*span, known[span.uuid].endpoints, nodes))
         return made

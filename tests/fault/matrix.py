@@ -294,12 +294,17 @@ ROWS: dict[str, Row] = {
     ),
     "F33": _of(
         "Spark loses a task, an executor or its driver",
-        "what was read is read again by the same offsets; the table has each message once",
+        "what was read is read again by the same offsets, and the table has each message once; "
+        "what was written is written again by the same names, and a window has it once",
         """spark/test_kill.py::test_workers_that_are_killed_read_again_and_lose_nothing
         ::test_a_driver_that_is_killed_goes_on_from_its_checkpoint
+        ::test_a_driver_that_is_killed_in_its_first_batch_leaves_it_to_the_next_one
         spark/test_cluster.py
         ::test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_twice
-        spark/test_campaign.py::test_a_table_has_each_message_once_whoever_is_killed""",
+        ::test_pairs_that_are_killed_in_a_cluster_leave_each_message_once
+        spark/test_campaign.py::test_a_table_has_each_message_once_whoever_is_killed
+        spark/test_sink_kill.py
+        ::test_a_receiver_with_a_window_has_each_row_once_whoever_is_killed""",
     ),
 }
 

@@ -18,8 +18,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.spark.killing import children_of, kill, runners_of, workers_of
-from tests.support.pairs import of_its_own
+from tests.spark.killing import (
+    children_of,
+    connected_from,
+    executors_of,
+    is_executor,
+    kill,
+    runners_of,
+    workers_of,
+)
+from tests.support.pairs import free_endpoints, of_its_own
 from tests.support.programs import running
 
 KINDS = (
@@ -29,6 +37,9 @@ KINDS = (
     ("producer", "other producer"),
 )
 """Who is killed in a round: each alone, and pairs."""
+CLUSTER_KINDS = (("executor", "producer"), ("executor", "driver"), ("worker", "producer"))
+"""The same, where executors are processes of their own. One that is killed is the one that reads;
+others outlive a driver that is killed, until they notice."""
 PUTS = 300
 """Messages of each producer in a round: of more bytes than a read gives."""
 LIMIT = 400
@@ -102,17 +113,22 @@ class Child:
 class Campaign:
     """The processes of one query, and what became of them."""
 
-    def __init__(self, folder: Path, dice: Random) -> None:
+    def __init__(self, folder: Path, dice: Random, cluster: str | None) -> None:
         self._dice, self._upto = dice, 0
         where = [of_its_own(f"ipc://{folder}/{name}.sock") for name in "ab"]
+        if cluster is not None:  # who reads is found by the port that it is connected from
+            where = free_endpoints(2)
+        self._orphans: list[int] = []
         self.killed: Counter[str] = Counter()
         """By who it was: how many processes were killed."""
         self._stack = ExitStack()
         with ExitStack() as stack:
             self.producers = [
-                self._child(stack, "holding", folder / url[-6:-5], url) for url in where
+                self._child(stack, "holding", folder / name, url)
+                for name, url in zip("ab", where, strict=True)
             ]
-            self.driver = self._child(stack, "driving_on", folder, ",".join(where), LIMIT)
+            given = (folder, ",".join(where), LIMIT, *([cluster] if cluster else []))
+            self.driver = self._child(stack, "driving_on", *given)
             self._stack = stack.pop_all()
         self.uuids = [one.until(lambda one=one: one.said("is"))[0] for one in self.producers]
         self.put()
@@ -147,7 +163,7 @@ class Campaign:
         self.put()
         one.until(lambda: len(one.said("held")) > held)
         for name in who:
-            self._kill(name, {"producer": one, "other producer": other}.get(name))
+            self._kill(name, one, other)
         if "producer" not in who:
             one.tell("go")
         for name, child in (("producer", one), ("other producer", other), ("driver", self.driver)):
@@ -160,13 +176,20 @@ class Campaign:
         self._read_all()
         assert who == ("runner",) or self.again() > again, who
 
-    def _kill(self, name: str, child: Child | None) -> None:
+    def _kill(self, name: str, one: Child, other: Child) -> None:
         assert self.driver.process is not None
         root = self.driver.process.pid
-        if child is not None:
-            killed = child.kill()
+        if name in ("producer", "other producer"):
+            killed = (one if name == "producer" else other).kill()
         elif name == "driver":
-            killed = kill(children_of(root)) + self.driver.kill()
+            self._orphans += (spared := executors_of(root))
+            spared = [*spared, *(pid for executor in spared for pid in children_of(executor))]
+            below = [pid for pid in children_of(root) if pid not in spared]
+            killed = kill(below) + self.driver.kill()
+        elif name == "executor":
+            address = one.said("held")[-1].split()[1]
+            found = executors_of(root)
+            killed = kill([pid for pid in found if connected_from(address, children_of(pid))])
         else:
             killed = kill(workers_of(root) if name == "worker" else runners_of(root))
         assert killed > 0, name
@@ -194,12 +217,13 @@ class Campaign:
     def close(self) -> None:
         """End all of them."""
         self._stack.close()
+        kill([pid for pid in self._orphans if is_executor(pid)])  # that have not noticed yet
 
 
 @contextmanager
-def campaign(folder: Path, dice: Random) -> Iterator[Campaign]:
-    """Begin one."""
-    made = Campaign(folder, dice)
+def campaign(folder: Path, dice: Random, cluster: str | None = None) -> Iterator[Campaign]:
+    """Begin one; in a local cluster, if its master is said."""
+    made = Campaign(folder, dice, cluster)
     try:
         yield made
     finally:

@@ -13,6 +13,13 @@ import os
 import sys
 from typing import Any
 
+BUSY_S = 600
+"""Seconds for which Spark waits for its own processes, where a setting says it: a busy machine is
+no fault."""
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For processes of Java that live for a minute: half of what they do is to compile themselves."""
+
 
 def session(master: str = "local[2,4]", **more: str) -> Any:
     """Start Spark in this process: two tasks at a time, and four attempts of each.
@@ -32,6 +39,10 @@ def session(master: str = "local[2,4]", **more: str) -> Any:
         .config(map=more)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.network.timeout", f"{BUSY_S}s")
+        .config("spark.python.authenticate.socketTimeout", f"{BUSY_S}s")
+        .config("spark.driver.extraJavaOptions", QUICK)
+        .config("spark.executor.extraJavaOptions", QUICK)
         .config("spark.ui.enabled", "false")
         .config("spark.executor.memory", "512m")
         .config("spark.ui.showConsoleProgress", "false")

@@ -1,5 +1,5 @@
 """A program that is the driver of a query until its standard input ends, or it is killed.
-Usage: python -m tests.spark.driving_on FOLDER ENDPOINTS LIMIT.
+Usage: python -m tests.spark.driving_on FOLDER ENDPOINTS LIMIT [MASTER [STARTING]].
 
 A query that fails is started again. Lines on standard output: `at` with the offset as JSON, each
 time that a batch is done; `failed`, each time that the query is; at the end `table` with JSON: of
@@ -12,19 +12,22 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from tests.spark.driving import session
 
 LOOK_S = 0.1
 """Seconds between two looks at a query, which tells nobody of what it does."""
+FAILURES_MAX = 20
+"""Failures of a query without a batch between them: then it is no accident any more."""
 
 
-def start(spark: Any, folder: str, endpoints: str, limit: str) -> Any:
+def start(spark: Any, folder: str, endpoints: str, limit: str, starting: str = "earliest") -> Any:
     """Start the query, from its checkpoint."""
     return (
         spark.readStream.format("meshmsg")
-        .options(endpoints=endpoints, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
+        .options(endpoints=endpoints, startingOffsets=starting, maxOffsetsPerTrigger=limit)
         .options(batchBytes="64k", minPartitions="4", groupId="kill", offsetTimeout="60s")
         .load()
         .writeStream.format("parquet")
@@ -46,26 +49,42 @@ def table(spark: Any, folder: str) -> list[Any]:
     return sorted(list(row) for row in found.collect())
 
 
-def main() -> None:
-    """Run it as the command line says."""
-    folder, endpoints, limit = sys.argv[1:]
+def keep_on(begin: Callable[[], Any]) -> None:
+    """Have a query run until standard input ends, and say what it does.
+
+    Spark waits 10 s for a Python process of its own, and no setting makes that longer: on a busy
+    machine `begin` fails as well as the query. What a user does then is to start it again.
+
+    Args:
+        begin: Starts it, from its checkpoint.
+    """
     over = threading.Event()
-    spark = session()
     threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    query, told = start(spark, folder, endpoints, limit), ""
+    query, told, failures = None, "", 0
     while not over.is_set():
         try:
-            ended = query.awaitTermination(LOOK_S)
+            query = query or begin()
+            if query.awaitTermination(LOOK_S):
+                raise RuntimeError("the query has ended")
         except Exception:
-            ended = True
-        if ended:
             print("failed", flush=True)
-            query = start(spark, folder, endpoints, limit)
+            query, failures = None, failures + 1
+            if failures > FAILURES_MAX:
+                raise
+            continue
         progress = query.lastProgress
         if progress is not None and (at := progress.sources[0].endOffset) not in ("", None, told):
             print("at", at if isinstance(at, str) else json.dumps(at), flush=True)
-            told = at
-    query.stop()
+            told, failures = at, 0
+    if query is not None:
+        query.stop()
+
+
+def main() -> None:
+    """Run it as the command line says."""
+    folder, endpoints, limit, *more = sys.argv[1:]
+    spark = session(*more[:1])
+    keep_on(lambda: start(spark, folder, endpoints, limit, *more[1:]))
     print("table", json.dumps(table(spark, folder)), flush=True)
     spark.stop()
 

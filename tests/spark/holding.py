@@ -2,8 +2,9 @@
 
 Lines on standard input: `upto N` puts messages until the last is N; `hold K` has the Kth read from
 then on wait for its answer; `go` gives it. Lines on standard output: `is UUID`, `there N` as a life
-begins and as N are put, `read N` as message N is asked for, `held N` for the read that waits.
-Message N has the body N, padded. Law: a life goes on where the one before ended.
+begins and as N are put, `read N` as message N is asked for, `held N ADDRESS` for the read that
+waits, and where who asked is connected from. Message N has the body N, padded.
+Law: a life goes on where the one before ended.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Holds:
     """Answers reads of a server, all but the one that is to wait."""
 
     def __init__(self, server: mm.SpoolServer) -> None:
-        self._lock = threading.Lock()
+        self._server, self._lock = server, threading.Lock()
         self._left = 0
         self._go = threading.Event()
         self._answer = server._answers.answer
@@ -45,7 +46,7 @@ class Holds:
             self._left = 0
             self._go.set()
 
-    def _answering(self, data: bytes, load: Any) -> bytes:
+    def _answering(self, data: Any, load: Any) -> bytes:
         request = request_of(data)
         if request.op == Op.READ:
             with self._lock:
@@ -53,9 +54,12 @@ class Holds:
                 self._left -= 1
                 held = self._left == 0
             if held:
-                say("held", request.a)
+                say("held", request.a, *self._address_of(data.peer))
                 self._go.wait()
         return self._answer(data, load)
+
+    def _address_of(self, peer: int) -> list[str]:
+        return [one.address for one in self._server.peers() if one.id == peer]
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -21,8 +22,9 @@ from tests.spark.showing import body
 from tests.support.pairs import of_its_own
 
 WORKER, RUNNER = "pyspark.daemon", "python_streaming_source_runner"
-EXECUTOR = "executor.CoarseGrainedExecutorBackend"
-"""What the command lines of workers, of the runner of a source, and of executors have in them."""
+EXECUTOR, DRIVER = "executor.CoarseGrainedExecutorBackend", "org.apache.spark.deploy.SparkSubmit"
+"""What the command lines of workers, of the runner of a source, of executors and of the process of
+Java of a driver have in them."""
 
 
 def _parent_of(pid: int) -> int:
@@ -60,15 +62,50 @@ def runners_of(jvm: int) -> list[int]:
 
 def executors_of(driver: int) -> list[int]:
     """Return the executors of a local cluster: processes of Java."""
-    return [pid for pid in children_of(driver) if EXECUTOR in _command_of(pid)]
+    return [pid for pid in children_of(driver) if is_executor(pid)]
 
 
-def kill(pids: list[int]) -> int:
-    """Kill them, and return how many there were."""
+def is_executor(pid: int) -> bool:
+    """Whether it is one; also without its driver."""
+    return EXECUTOR in _command_of(pid)
+
+
+def jvms_of(driver: int) -> list[int]:
+    """Return the processes of Java of drivers: the one of a program."""
+    return [pid for pid in children_of(driver) if DRIVER in _command_of(pid)]
+
+
+def _open_of(pid: int) -> list[str]:
+    """Return what a process has open."""
+    found = []
+    with suppress(OSError):
+        for one in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                found.append(os.readlink(f"/proc/{pid}/fd/{one}"))
+    return found
+
+
+def writing_in(folder: Path, pids: list[int]) -> list[int]:
+    """Return those that have something below a folder open."""
+    below = f"{folder}/"
+    return [pid for pid in pids if any(one.startswith(below) for one in _open_of(pid))]
+
+
+def connected_from(address: str, pids: list[int]) -> list[int]:
+    """Return those that have the connection whose own end is at an address, `tcp://IPv4:PORT`."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    own = f"{socket.inet_aton(host)[::-1].hex().upper()}:{int(port):04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    ends = {f"socket:[{words[9]}]" for words in lines if words[1] == own}
+    return [pid for pid in pids if not ends.isdisjoint(_open_of(pid))]
+
+
+def kill(pids: list[int], how: signal.Signals = signal.SIGKILL) -> int:
+    """Kill them, or stop them, and return how many there were."""
     killed = 0
     for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, how)
             killed += 1
     return killed
 

@@ -9,12 +9,15 @@ import json
 import os
 import random
 import sys
+from collections import Counter
 from contextlib import ExitStack
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
 
 from tests.crash.crew import SEED
+from tests.spark.campaign import CLUSTER_KINDS, campaign
 from tests.spark.killing import executors_of, kill, shown, workers_of
 from tests.support.programs import running
 from tests.support.sparked import needs_spark
@@ -55,3 +58,19 @@ def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_twice(
     assert reads.done > 0
     assert reads.again() > 0
     assert json.loads(last) == [COUNT, COUNT, 1, COUNT]
+
+
+@pytest.mark.skipif("MESHMSG_CLUSTER_ROUNDS" not in os.environ, reason="long: see make crash-spark")
+def test_pairs_that_are_killed_in_a_cluster_leave_each_message_once(tmp_path: Path) -> None:
+    """An executor and a producer; an executor and the driver, whose other executor goes on for a
+    while beside the next driver; all workers and a producer: while one of them waits for a read."""
+    dice, rounds = random.Random(f"{SEED} pairs"), list(islice(cycle(CLUSTER_KINDS), ROUNDS))
+    with campaign(tmp_path, dice, CLUSTER) as query:
+        for who in rounds:
+            query.round(who)
+        again, count = query.again(), query.count
+        assert again >= len(rounds)
+        assert query.killed.keys() == {name for who in rounds for name in who}
+        expected = [[uuid, count, count, 1, count, 0] for uuid in sorted(query.uuids)]
+        assert query.table() == expected
+    print(f"{Counter(rounds)}, {dict(query.killed)} killed, {again} reads again")

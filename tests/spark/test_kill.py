@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +23,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from meshmsg._ranges.form import Op, request_of
 from tests.crash.crew import SEED
+from tests.spark.campaign import Child
 from tests.spark.killing import Reads, children_of, kill, runners_of, shown, workers_of
 from tests.spark.showing import body
 from tests.support.pairs import of_its_own
@@ -181,6 +184,68 @@ def test_a_driver_that_is_killed_goes_on_from_its_checkpoint(
     assert reads.again() > 0
     assert json.loads(last) == [COUNT, COUNT, 1, COUNT]
     is_whole(spark, tmp_path, COUNT)
+
+
+GROWTHS, GROWTH = 20, 40
+"""Questions of the driver before each of which something is put; and how many messages."""
+
+
+class Growing:
+    """A spool in which something is put before a question is answered: `latest` grows."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self.spool = stack.enter_context(mm.Spool(str(folder / "spool"), segment_bytes=2**20))
+        self._put()
+        server = stack.enter_context(mm.SpoolServer(self.spool, bind=of_its_own(), trim=True))
+        self.endpoint, self.reads = server.endpoint, Reads(server)
+        self._answer, self._lock = server._answers.answer, threading.Lock()
+        server._answers.answer = self._answering  # type: ignore[method-assign]
+        self._left = GROWTHS
+
+    def is_told(self, driver: Child) -> bool:
+        """Whether all is put, and a driver has said that it is read."""
+        said = driver.said("at")
+        ends = [place["next"] for place in json.loads(said[-1])["p"].values()] if said else []
+        return self._left == 0 and ends == [self.spool.info().last_seq + 1]
+
+    def _put(self) -> None:
+        last = self.spool.info().last_seq
+        self.spool.append_many(body(number) for number in range(last + 1, last + 1 + GROWTH))
+
+    def _answering(self, data: bytes, load: Any) -> bytes:
+        with self._lock:
+            if self._left and request_of(data).op == Op.INFO:
+                self._left -= 1
+                self._put()
+        answered: bytes = self._answer(data, load)
+        return answered
+
+
+@pytest.mark.skipif("MESHMSG_CRASH_ROUNDS" not in os.environ, reason="long: see make crash-spark")
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_a_driver_that_is_killed_in_its_first_batch_leaves_it_to_the_next_one(
+    tmp_path: Path, round_: int
+) -> None:
+    """With `latest`, which is further by then: the checkpoint says where that batch began. Each of
+    its four tasks has asked for its part, of which one read gives all. Without a kill it is in
+    test_replay.py."""
+    with ExitStack() as stack:
+        growing = Growing(stack, tmp_path)
+        where = (growing.endpoint, GROWTHS * GROWTH, "local[2,4]", "latest")
+        driver = Child("driving_on", tmp_path, *where)
+        stack.callback(driver.close)
+        assert driver.process is not None
+        root = driver.process.pid
+        growing.reads.at(4, lambda: kill([*children_of(root), root]))
+        assert driver.process.wait(SPARK_S) == -signal.SIGKILL
+        first = min(growing.reads.noted)
+        assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+        driver.begin()
+        driver.until(lambda: growing.is_told(driver))
+        driver.process.stdin.close()
+        (row,) = json.loads(driver.until(lambda: driver.said("table"))[0])
+        last = growing.spool.info().last_seq
+    assert row[1:] == [last + 1 - first, last + 1 - first, first, last, 0]
 
 
 def test_a_pull_in_a_task_loses_what_the_killed_worker_had(spark: Any, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def test_an_offset_is_the_same_text_whatever_the_order(pairs: dict[str, tuple[in
         {"v": 1, "p": {A: {"next": 1, "epoch": 2**40}}},
         {"v": 1, "p": {A: {"next": 5, "epoch": 1, "kept": 6}}},
         {"v": 1, "p": {A: {"next": 5, "epoch": 1, "kept": -1}}},
+        {"v": 1, "p": {A: {"next": 5, "epoch": 1, "rows": -1}}},
     ],
 )
 def test_a_checkpoint_of_something_else_is_refused(wrong: dict[str, Any]) -> None:

@@ -142,6 +142,23 @@ def test_a_producer_that_comes_later_begins_with_its_first_message() -> None:
     assert query.latest(offset(a=12, b=4)) == {"a": 12, "b": 9}
 
 
+@pytest.mark.parametrize("given", [{}, {"groupId": "g"}])
+def test_a_producer_that_comes_later_and_has_trimmed_is_read_from_what_it_has(
+    given: dict[str, Any],
+) -> None:
+    """Its messages 1 to 3 are no loss: nobody was to read them."""
+    query = Query(**given)
+    query.told.say(a=(1, 10))
+    start = query.planner.latest(query.planner.initial())
+    query.told.say(a=(1, 12), b=(4, 9))
+    tasks = []
+    for _ in range(3):
+        end = query.planner.latest(start)
+        tasks += query.planner.tasks(start, end)
+        start = end
+    assert [(one.uuid, one.first, one.end) for one in tasks] == [(A, 10, 12), (B, 4, 9)]
+
+
 def test_a_producer_that_is_away_stays_where_it_is() -> None:
     """Its place is not given up, and what others have is read meanwhile."""
     query = Query()
@@ -284,7 +301,7 @@ def test_tasks_carry_all_that_executors_need() -> None:
     query = Query(maxBytesPerPartition="1k")
     query.told.say(a=(1, 101))
     query.told.mean = {A: 100.0}
-    tasks = query.planner.tasks(offset(a=1), offset(a=101))
+    tasks = query.planner.tasks(offset(a=1), query.planner.latest(offset(a=1)))
     assert len(tasks) == 10
     assert (tasks[0].uuid, tasks[0].first, tasks[-1].end, tasks[0].epoch) == (A, 1, 101, 1)
     assert tasks[0].endpoints == ("tcp://a:1",)
