@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 WATCH_MAX = 10_000
 """Events that wait for one who watches."""
+TWINS_MAX = 1_000
+"""Nodes of which it is remembered that they have the name of another one."""
 
 
 def concerns(event: Event, service: str) -> bool:
@@ -51,6 +53,8 @@ class EventQueue:
         """Nodes that it was told of as offering the service."""
         self._lost: set[bytes] = set()
         """Nodes of those that are unreachable, and not forgotten."""
+        self._twins: dict[bytes, None] = {}
+        """Nodes that have the name of another one and do not offer the service, the latest last."""
         self._ended = False
         self._missed = 0
 
@@ -63,7 +67,7 @@ class EventQueue:
         with self._lock:
             if self._ended:
                 return False
-            mine = [told for one in events if (told := self._as_told(one)) is not None]
+            mine = [told for one in events for told in self._as_told(one)]
             self._events.extend(mine)
             while len(self._events) > WATCH_MAX:
                 self._events.popleft()
@@ -72,11 +76,26 @@ class EventQueue:
             self._ring()
         return True
 
-    def _as_told(self, event: Event) -> Event | None:
+    def _as_told(self, event: Event) -> list[Event]:
         """What it is to one who watches a service, of which nodes come and go that are in the mesh
-        all the time; None: nothing."""
+        all the time. That a node has the name of another one is told as it comes, too."""
         if self._service is None:
-            return event
+            return [event]
+        told = self._as_one(event)
+        node = event.member.record.node_id
+        if event.kind == EventKind.CONFLICT and told is None:
+            self._twins[node] = None
+            while len(self._twins) > TWINS_MAX:
+                del self._twins[next(iter(self._twins))]
+        if told is None:
+            return []
+        if told.kind == EventKind.UP and node in self._twins:
+            del self._twins[node]
+            return [Event(EventKind.CONFLICT, event.member), told]
+        return [told]
+
+    def _as_one(self, event: Event) -> Event | None:
+        """The same of one event alone; None: nothing."""
         node, kind = event.member.record.node_id, event.kind
         was = node in self._there
         offered = is_there(event.member) and offers(event.member, self._service)

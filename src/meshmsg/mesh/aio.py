@@ -66,11 +66,19 @@ class Watch(EventQueue):
                 return found
             if timeout == 0:
                 raise WouldBlockError("no event of the mesh waits")
-            left = None if deadline is None else deadline - self._loop.time()
-            try:
-                await asyncio.wait_for(self._rung.wait(), left)
-            except (TimeoutError, asyncio.TimeoutError):
-                raise TimedOutError(f"no event of the mesh within {timeout:g} s") from None
+            if deadline is not None and self._loop.time() >= deadline:
+                raise TimedOutError(f"no event of the mesh within {timeout:g} s")
+            await self._until(deadline)
+
+    async def _until(self, deadline: float | None) -> None:
+        """Wait until it is rung, or until then. Not by `asyncio.wait_for`, which before Python 3.12
+        swallows a cancellation that comes together with the ring."""
+        timer = None if deadline is None else self._loop.call_at(deadline, self._rung.set)
+        try:
+            await self._rung.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def close(self) -> None:
         """Watch no more; who waits in it ends. Again: nothing."""
