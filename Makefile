@@ -12,24 +12,31 @@ COUNT ?= 200
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # One more for tests: many of them wait, for a peer or a process.
 TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+# What Python compiles is kept, whatever the environment says: each process would compile all tests again.
+BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(BUILD)/bytecode
 FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
-.PHONY: check-mypy check-pyright check-tidy check-form
+.PHONY: check-mypy check-pyright check-collect check-tidy check-form
 .PHONY: crash crash-kills crash-calls crash-harm crash-spark crash-mesh
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
 
+# The files in the order of tests/support/turns.py; those of `check` are not run again.
 test: check asan tsan
-	$(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests
+	$(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder tests --ignore tests/test_tidy.py
 
 build: $(BUILD)/dev.stamp
 
 # Side by side; the two that look at types are most of it.
 check: $(BUILD)/dev.stamp
-	$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target check-mypy check-pyright check-tidy check-form
+	$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target check-mypy check-pyright check-collect check-tidy check-form
+
+# Each file of tests can be imported; what it compiles is there for the stages behind.
+check-collect:
+	$(BYTECODE) $(PY) -m pytest -qq --collect-only tests >$(BUILD)/collected || { cat $(BUILD)/collected; exit 1; }
 
 check-mypy:
 	$(VENV)/bin/mypy
@@ -46,7 +53,7 @@ check-form:
 	find csrc tests examples bench -name '*.c' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 
 asan: $(BUILD)/asan.stamp
-	TEST_JOBS=$(TEST_JOBS) tests/sanitized.sh asan $(BUILD)/asan $(PY)
+	$(BYTECODE) TEST_JOBS=$(TEST_JOBS) tests/sanitized.sh asan $(BUILD)/asan $(PY)
 
 tsan: $(BUILD)/dev.stamp
 	tests/sanitized.sh tsan $(BUILD)/tsan $(PY)

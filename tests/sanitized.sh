@@ -7,7 +7,8 @@ mkdir -p "$2"
 kind=$1 folder=$(cd "$2" && pwd) python=$3
 cd "$(dirname "$0")/.."
 cc=${CC:-gcc}
-export PYTHONPATH=$folder PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$folder PYTHONMALLOC=malloc
+[ -n "${PYTHONPYCACHEPREFIX:-}" ] || export PYTHONDONTWRITEBYTECODE=1
 
 case $kind in
 asan)
