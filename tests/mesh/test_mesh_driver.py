@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import select
 import socket
 import sys
 import threading
@@ -53,6 +54,7 @@ class Script:
     def tick(self, now: float) -> None:
         """Note."""
         self.ticks += 1
+        self.noted.append(("tick",))
         self.next = now + FAR_S
 
     def due(self) -> float:
@@ -171,6 +173,22 @@ def test_what_is_said_arrives_and_its_answer_comes_back(nodes: list[Node]) -> No
     assert isinstance(question, Arrival)
     assert question.source.startswith("tcp://127.0.0.1:")
     assert not b.link.busy
+
+
+def test_what_came_is_taken_before_what_is_due_is_done(nodes: list[Node]) -> None:
+    """So an answer that waited for this process is in time, however late it looks."""
+    a, b = nodes
+    a.say(Send(b.link.address, b"first", NODE))
+    eventually(lambda: b.noted("arrived"))
+    with b.driver.lock:
+        b.core.noted.clear()
+        a.say(Send(b.link.address, b"second", NODE))
+        assert select.select([b.link.router.fileno()], [], [], WAIT_S)[0]
+        b.core.next = 0.0
+    b.driver.ring()
+    eventually(lambda: b.noted("tick"))
+    with b.driver.lock:
+        assert [one[0] for one in b.core.noted] == ["arrived", "tick"]
 
 
 def test_a_port_that_nobody_listens_at_is_evidence(nodes: list[Node]) -> None:

@@ -183,6 +183,7 @@ class Core:
             self.foreign.hear(arrival, kind, tag, sender)
         elif sender != here.me.handle and not here.left:
             knew = here.table.here
+            self.prober.came_at = now
             try:
                 if kind == Kind.PACKED and arrival.reply:  # else an answer has no measure
                     kind, data = unpacked(data)
@@ -292,6 +293,7 @@ class Core:
         """
         if tuple(addresses) != self.here.me.record.addresses:
             self.here.say(addresses=addresses)
+            self.syncer.restless(now)  # what others said to where it was is lost
 
     def leave(self, now: float) -> None:
         """Tell others that this node leaves; what is to be sent for it comes out of `take`."""

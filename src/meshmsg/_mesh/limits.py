@@ -137,5 +137,9 @@ class Times:
     """What was heard of a node this long ago still refutes a rumour."""
     frozen: float = 0.5
     """How late a tick must be for this process to have been frozen."""
+    behind: float = 60.0
+    """How long a node that others speak to, and nobody answers, takes that for its own fault."""
+    again: float = 0.05
+    """Between two looks whether it is still so."""
     refute: float = 0.1
     """Between two refutations."""

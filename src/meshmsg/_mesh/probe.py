@@ -3,7 +3,8 @@
 Not here: what follows from silence (opinion.py). Law: a probe ends by its answer or by its time,
 and how many are under way is bounded by the times, and by LOOKS_MAX. Each node that is asked has a
 number of its own, so that nobody answers in place of another; so has each other address of a
-member, and nobody listens there only if that is so at all of them.
+member, and nobody listens there only if that is so at all of them. A node that is behind with what
+comes takes silence for its own fault.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .table import HERE, Row
 from .told import Arrival, State
 
 NEVER = float("inf")
+BEHIND = 2
+"""Looks at a probe whose time is over, after which this node is taken for slow."""
 AT = HEAD.size
 
 
@@ -25,14 +28,18 @@ class Probe:
     """One that is under way."""
 
     __slots__ = (
-        *("again", "asked", "deadline", "handle", "indirect", "last", "nacks", "refused", "sent"),
-        *("shut", "ways"),
+        *("again", "asked", "deadline", "handle", "indirect", "last", "late", "nacks", "others_at"),
+        *("refused", "sent", "shut", "ways"),
     )
 
     def __init__(self, handle: bytes, sent: float, deadline: float, *, last: bool = False) -> None:
         self.handle, self.sent, self.deadline, self.last = handle, sent, deadline, last
         self.indirect = False
         """Whether its second half has begun, in which helpers ask, too."""
+        self.others_at = sent
+        """When that was."""
+        self.late = 0
+        """Looks at which its time was over, and this node may have been behind with what comes."""
         self.again = False
         """Whether it was asked once more in that half, as a connection to it ended."""
         self.asked: dict[int, bytes] = {}
@@ -72,6 +79,10 @@ class Prober:
         self.next_at = 0.0
         self.deadline = NEVER
         """When the first probe or relay has its time over."""
+        self.came_at = -NEVER
+        """When a message came last, whatever it was."""
+        self._answered = -NEVER
+        """When that was asked which was answered: of all that was, the last."""
         self._checked_last = False
         self._began: dict[bytes, float] = {}
         """By member, in order of time: when evidence began the last probe of it."""
@@ -181,17 +192,52 @@ class Prober:
         for number, probe in list(self.probes.items()):
             if probe.deadline > now:
                 self.deadline = min(self.deadline, probe.deadline)
-            elif probe.indirect:
+            elif not probe.indirect:
+                self._ask_others(now, number, probe)
+            elif self._is_behind(now, probe):
+                self._wait_on(now, probe)
+            else:
                 self._take(number)
                 self._failed(now, probe)
-            else:
-                self._ask_others(now, number, probe)
         for number, relay in list(self.relays.items()):
             if relay.deadline > now:
                 self.deadline = min(self.deadline, relay.deadline)
             elif number in self.relays:
                 self._over(relay)
                 self._nack(relay, refused=False)
+
+    def _is_behind(self, now: float, probe: Probe) -> bool:
+        """Whether silence says nothing of a member: messages come here, but none yet is an answer
+        to what was asked later than it. Then its own may be among those that wait."""
+        times = self.here.times
+        return (
+            self._answered <= probe.sent
+            and not probe.nacks
+            and now - self.came_at <= times.indirect * self.here.slowness
+            and now - probe.sent < times.behind
+        )
+
+    def _wait_on(self, now: float, probe: Probe) -> None:
+        """Give a probe more time; who is not answered by anybody meanwhile is slow, and asks less
+        often."""
+        probe.late += 1
+        if probe.late < BEHIND:
+            self._ask_else(now)
+        elif probe.late == BEHIND:
+            self.here.feel(1)
+        probe.deadline = now + self.here.times.again * self.here.slowness
+        self.deadline = min(self.deadline, probe.deadline)
+
+    def _ask_else(self, now: float) -> None:
+        """Ask whose turn it is at once, but no suspect: who answers proves that this node hears."""
+        if self.here.health < self.here.times.health_max:
+            self.next_at, self._checked_last = min(self.next_at, now), True
+
+    def _proven(self, now: float, asked_at: float) -> None:
+        """Take that what was asked then is answered: who was asked before and is silent is so."""
+        self._answered = max(self._answered, asked_at)
+        if any(probe.late and probe.sent < asked_at for probe in self.probes.values()):
+            self.deadline = now
 
     def _over(self, relay: Relay) -> None:
         for number in relay.ways:
@@ -206,6 +252,7 @@ class Prober:
             self._take(number)
             return
         probe.indirect = True
+        probe.others_at = now
         probe.deadline = now + (here.times.direct + here.times.indirect) / 2 * here.slowness
         probe.deadline = max(probe.deadline, now + here.times.indirect)
         self.deadline = min(self.deadline, probe.deadline)
@@ -215,14 +262,16 @@ class Prober:
                 probe.asked[own], self._helped[own] = helper.signed.handle, number
                 data = here.head(Kind.INDIRECT) + PROBE.pack(own, probe.handle)
                 here.send(helper, here.with_rumours(data))
+        elif self._answered <= probe.sent:
+            self._ask_else(now)
         self._ping_others(row, number, probe)
 
     def _failed(self, now: float, probe: Probe) -> None:
         row = self.here.table.rows.get(probe.handle)
         if row is None:
             return
-        missing = len(probe.asked) - len(probe.nacks)
-        if not probe.last:
+        if not probe.last and self._answered <= probe.sent:  # else this node hears, as was proven
+            missing = len(probe.asked) - len(probe.nacks)
             self.here.feel(missing if probe.asked else 1)
         kind = Rumour.REFUSED if self.here.me.handle in probe.refused else Rumour.SUSPECT
         self.opinions.accuse(now, row, kind, last=probe.last)
@@ -251,6 +300,8 @@ class Prober:
         relay = self.relays.get(number)
         if probe is not None:
             row = self.here.table.rows.get(probe.handle)
+            asked_at = probe.others_at if number in probe.asked else probe.sent
+            self._proven(now, asked_at)
             if row is not None:
                 if number in probe.ways:
                     self.here.answered(row, probe.ways[number])
@@ -258,7 +309,8 @@ class Prober:
                 if direct and not probe.indirect:
                     took = now - probe.sent
                     row.rtt = took if row.rtt is None else row.rtt * 0.875 + took * 0.125
-                self.here.feel(-1)
+                if probe.late < BEHIND:
+                    self.here.feel(-1)
                 self.opinions.heard(now, row)
         elif relay is not None:
             self._over(relay)
@@ -282,6 +334,7 @@ class Prober:
         elif probe is not None and number in probe.asked:
             helper = probe.asked[number]
             probe.nacks.add(helper)
+            self._proven(now, probe.others_at)
             if refused:
                 self._refused(now, own, probe, helper)
         elif probe is not None and refused:

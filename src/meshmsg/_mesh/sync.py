@@ -49,8 +49,6 @@ SYNC_TIME = 0.5
 """Seconds that a sync which was begun is counted, so that others get the time of this node."""
 NAMED = 5
 """Members that a busy node names to one who asks it."""
-CHANGES = 4
-"""New records that one sync may bring to a node that is still taken to be at rest."""
 AGREE = 2
 """Peers that have to agree before a node is at rest."""
 SETTLING = 2.0
@@ -63,7 +61,8 @@ PACED_AT = 1_000
 PACED_BY = 1.2
 """The power of the number of members that those versions grow by."""
 PASSED_ON_MAX = 2
-"""New records of one message of a sync that are passed on as rumours, too."""
+"""New records of one message of a sync that are passed on as rumours, too. More have this node sync
+often: else others would hear of them by neither way."""
 FIRST = 1
 """The incarnation of who was never accused."""
 ASKED_MAX = 32
@@ -330,9 +329,9 @@ class Syncer:
                     self._there(version_of(body)[0])
             elif kind == Rumour.LEFT:
                 self.opinions.hear_statement(now, kind, body)
-        if len(new) > CHANGES:
+        if len(new) > PASSED_ON_MAX:
             self.restless(now)
-        if len(new) <= PASSED_ON_MAX:
+        else:
             for raw in new:
                 self._spread(raw)
 

@@ -24,6 +24,7 @@ PLAIN = replace(
     checkers=0.0,  # who hears of a suspicion does not look for itself
     fresh=0.0,  # nor trust what it heard of its own
     frozen=float("inf"),  # nor see that it stood still
+    behind=0.0,  # nor that it is behind with what comes
 )
 """The times of plain SWIM: that of a suspicion is the least of ours."""
 DEAD = Rumour.REFUSED

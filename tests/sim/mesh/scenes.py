@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from meshmsg._mesh.told import EventKind, State
+from meshmsg._mesh.told import EventKind, Service, State
 
 from .world import Host, World
 
@@ -143,6 +143,19 @@ def heal(world: World, *, limit: float = 60.0) -> float:
     return world.run_until(lambda: complete(world), limit, 0.1)
 
 
+def cut(size: int, small: int, seed: int, *, limit: float = 60.0) -> float:
+    """A few are cut off from all others: seconds until these few know that, of each."""
+    world = formed(size, seed)
+    few = world.hosts[:small]
+    for host in few:
+        host.group = 1
+
+    def known() -> bool:
+        return all(host.core.here.table.here == small - 1 for host in few)
+
+    return world.run_until(known, limit, 0.1)
+
+
 def false_alarms(world: World, since: float) -> int:
     """Events `unreachable` about hosts that are up, by hosts that are up."""
     up = {host.core.me().node_id for host in world.hosts if host.up}
@@ -156,6 +169,48 @@ def quiet(size: int, seed: int, seconds: float, *, loss: float = 0.01) -> tuple[
     world.run(since + seconds)
     sent = sum(host.sent for host in world.hosts) - sent
     return false_alarms(world, since), sent / size / seconds
+
+
+class Lossy(NamedTuple):
+    """What became of a mesh that loses many messages."""
+
+    alarms: int
+    """Events UNREACHABLE about hosts that are up."""
+    back: float
+    """Seconds until all see all again, at the same loss; infinity: not in time."""
+    final: int
+    """Events FORGOTTEN and LEFT: none of these is ever taken back."""
+
+
+def lossy(size: int, seed: int, *, loss: float, seconds: float, limit: float = 60.0) -> Lossy:
+    """Many messages are lost, for so long, and go on to be."""
+    world = formed(size, seed, loss=loss)
+    since = world.now
+    world.run(since + seconds)
+    alarms = false_alarms(world, since)
+    back = world.run_until(lambda: complete(world), limit, 0.1)
+    final = len(events(world, EventKind.FORGOTTEN)) + len(events(world, EventKind.LEFT))
+    return Lossy(alarms, back, final)
+
+
+AWAY_S = 3.0
+"""Seconds that nothing reaches a node which moves: news go round in less."""
+
+
+def moved(size: int, seed: int, *, limit: float = 60.0) -> float:
+    """A node is elsewhere, and is told nothing meanwhile: seconds until it knows what was said."""
+    world = formed(size, seed, settle=5.0)
+    mover, other = world.hosts[1], world.hosts[2]
+    told = Service("orders", "pull", "zmtp", ("tcp://10.0.0.5:5555",))
+    mover.group = 1
+    other.core.offer(world.clock(other), (told,))
+    world.acted(other)
+    world.run(world.now + AWAY_S)
+    mover.group = 0
+    world.move(mover, "tcp://10.90.0.1:7450")
+    node = other.core.here.me.handle
+    rows = mover.core.here.table.rows
+    return world.run_until(lambda: told in rows[node].signed.record.services, limit, 0.05)
 
 
 def states(world: World, of: Host) -> set[State]:

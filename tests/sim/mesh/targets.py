@@ -18,6 +18,10 @@ JOIN_RATE = 30.0
 JOIN_KB = {10: 8.0, 30: 14.0, 100: 25.0}
 """KB of each node in that time: what is left to smaller meshes."""
 HEAL = 15.0
+CUT = 15.0
+"""Three that are cut off from nine: until they know that all of these are gone."""
+MOVED = 3.0
+"""A node that has another address: until it knows what it was not told meanwhile."""
 STEADY = 1000.0
 """Octets a second that a node sends when nothing happens."""
 SLOW_SHARE = 50
@@ -30,3 +34,5 @@ SPEED_S = 30
 """Seconds of a processor for a thousand nodes and a minute of theirs."""
 LARGEST_KIB = 24
 """KiB that one member takes whose record is as large as it may be, of the smallest parts."""
+LOSSY_ALARMS = 0.3
+"""Events UNREACHABLE a node in a minute, where 30 % of messages are lost."""

@@ -9,7 +9,7 @@ from meshmsg._mesh.told import Service
 
 from . import scenes
 from .sizes import AT_SIZE, large, seeds
-from .targets import HEAL, JOIN, JOIN_KB, JOIN_ONE, JOIN_RATE
+from .targets import CUT, HEAL, JOIN, JOIN_KB, JOIN_ONE, JOIN_RATE, MOVED
 from .world import World
 
 SYNC_ROUND_S = {50: 62.0, 1000: 240.0}
@@ -103,6 +103,12 @@ def test_the_parts_of_a_split_become_one_again_in_time(
         assert len({host.core.here.table.digest for host in world.hosts}) == 1
 
 
+def test_a_few_that_are_cut_off_know_soon_that_all_others_are_gone() -> None:
+    """They answer each other: so none of them takes the silence of the others for its own fault."""
+    for seed in seeds(10, cost=2):
+        assert scenes.cut(12, 3, seed) <= CUT, f"seed {seed}"
+
+
 def test_a_split_that_lasted_until_all_was_forgotten_heals_as_well() -> None:
     """Who is forgotten is still dialled now and then."""
     for seed in seeds(1, cost=5):
@@ -111,9 +117,8 @@ def test_a_split_that_lasted_until_all_was_forgotten_heals_as_well() -> None:
 
 
 def test_two_meshes_that_were_never_one_become_one_by_a_seed() -> None:
-    """A list of seeds that is as long as it was at the start is still tried. Nobody knows more than
-    one address of the others, so that it takes longer than the heal of what was one mesh."""
-    for number_of in seeds(3):
+    """A list of seeds that is as long as it was at the start is still tried."""
+    for number_of in seeds(10):
         world = World(5 + number_of, loss=0.0)
         for prefix in ("10.1.0", "10.2.0"):
             seed = f"tcp://{prefix}.1:7450"
@@ -123,7 +128,14 @@ def test_two_meshes_that_were_never_one_become_one_by_a_seed() -> None:
                 host.group = int(prefix == "10.2.0")
         world.run(30.0)
         assert not scenes.complete(world)
-        assert scenes.heal(world) <= 3 * HEAL, f"seed {5 + number_of}"
+        assert scenes.heal(world) <= HEAL, f"seed {5 + number_of}"
+
+
+@pytest.mark.parametrize("size", [20, large(1000)])
+def test_a_node_that_moved_knows_at_once_what_was_said_meanwhile(size: int) -> None:
+    """What was sent to where it was is lost. Its next sync would be up to half a minute later."""
+    for seed in seeds(10, cost=max(1, size // 20)):
+        assert scenes.moved(size, seed) <= MOVED, f"seed {seed}"
 
 
 def test_one_seed_gives_one_run() -> None:

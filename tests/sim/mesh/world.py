@@ -278,6 +278,13 @@ class World:
 
     # Faults
 
+    def move(self, host: Host, address: str) -> None:
+        """Give a process another address: what is said to the one it had is lost."""
+        del self.at[host.address]
+        self.at[address], host.address = host, address
+        host.core.moved(self.clock(host), (address,))
+        self.acted(host)
+
     def crash(self, host: Host, *, silent: bool = True) -> None:
         """End a process: its machine vanishes, or the system says that it is gone."""
         host.up, host.silent = False, silent
