@@ -19,10 +19,11 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._cli.showing import printable
+from meshmsg._cli.spool_removed import Gone, Removed
 from meshmsg._delivery.group_lag import PREFIX
 from meshmsg._spool.arguments import SEGMENT, SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
 from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
-from meshmsg._spool.message import SpoolGap, SpoolMessage
+from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 from meshmsg._spool.reader import SpoolReader
 from meshmsg._spool.spool import Spool
 from meshmsg._spool.starts import Begin, Start, begin_of, number_of
@@ -94,15 +95,16 @@ KEPT = ("uuid", "epoch", "first_seq", "last_seq", "durable_seq", "clean_seq", "b
 
 
 def harmed_or_read(
-    reader: SpoolReader, timeout: float | None = 0, removed: list[range] | None = None
+    reader: SpoolReader, removed: Gone, timeout: float | None = 0
 ) -> Iterator[SpoolMessage | SpoolGap]:
-    """Read on behind what is harmed, with a gap in its place; and behind what was removed."""
+    """Read on behind what is harmed, with a gap in its place; and behind what was removed, which is
+    told. What compaction took is passed, as the reader does."""
+    begun = False
     while True:
         try:
             read = reader.read(timeout=timeout)
         except SpoolTrimmedError as error:
-            if removed is not None:
-                removed.append(range(error.seq, error.first))
+            removed(range(error.seq, error.first), begun)
             reader.seek(error.first)
             continue
         except SpoolCorruptError as error:
@@ -111,6 +113,7 @@ def harmed_or_read(
             read = [SpoolGap(error.first, last)]
         if not read:
             return
+        begun = True
         yield from read
 
 
@@ -121,7 +124,7 @@ def verified(path: str, remote: bool) -> Told:
     messages = compacted = 0
     with seen(path, remote) as view, view.reader() as reader:
         behind = reader.seq
-        for one in harmed_or_read(reader, removed=removed):
+        for one in harmed_or_read(reader, lambda numbers, _: removed.append(numbers)):
             first, last = (one.first, one.last) if isinstance(one, SpoolGap) else (one.seq,) * 2
             compacted += first - behind
             behind = last + 1
@@ -143,17 +146,18 @@ def text_of(octets: bytes) -> str | None:
 
 
 def tail(
-    path: str, remote: bool, begin: Begin, follow: bool = False
+    path: str, remote: bool, begin: Begin, follow: bool, removed: Removed
 ) -> Iterator[SpoolMessage | SpoolGap]:
     """Yield the messages from there on; follow: and those that come, for ever."""
     with seen(path, remote) as view:
         info = view.info()
-        first = max(number_of(view, begin, (info.first_seq, info.last_seq)), info.first_seq)
+        first = number_of(view, begin, (info.first_seq, info.last_seq))
         if follow:
             with view.reader(first) as reader:
-                yield from harmed_or_read(reader, None)
+                yield from harmed_or_read(reader, removed, None)
         else:  # somebody may put more meanwhile
-            yield from exported(view, first, info.last_seq)
+            removed.last = info.last_seq
+            yield from exported(view, first, info.last_seq, removed)
 
 
 def line_of(one: SpoolMessage | SpoolGap) -> str:
@@ -194,12 +198,17 @@ class Part:
     first: Begin | None = None
     last: Begin | None = None
 
-    def numbers(self, view: SpoolView) -> tuple[int | None, int | None]:
-        """Return the first number and the last one, as they are now.
+    @property
+    def named(self) -> bool:
+        """Whether its begin is said by a number."""
+        return self.first is not None and self.first.kind == "seq"
+
+    def numbers(self, view: SpoolView) -> tuple[int, int | None]:
+        """Return the first number and the last one, as they are now; None: there is no end.
 
         An end in words, as "since:1h", is in front of the messages that they mean.
         """
-        first = None if self.first is None else number_of(view, self.first)
+        first = number_of(view, self.first or Begin("earliest"))
         if self.last is None or self.last.kind == "seq":
             return first, None if self.last is None else self.last.value
         return first, number_of(view, self.last) - 1
@@ -226,32 +235,31 @@ def begin_at(first: str | None, since: str | None) -> Begin | None:
     return None if first is None else begin_of("--from (--first)", start_of(first))
 
 
-def gone_of(view: SpoolView, part: Part, last: int | None) -> range:
-    """Return the numbers that were asked for by name, and that were removed."""
-    there = view.info().first_seq
-    by_name = part.first is not None and part.first.kind == "seq"
-    begin = part.first.value if part.first is not None and by_name else 1
-    end = there if last is None else min(last + 1, there)
-    ends = part.last is not None and part.last.kind == "seq" and part.last.value < there
+def gone_of(part: Part, first: int, last: int | None) -> range:
+    """Return the numbers that were asked for by their end, and that are in front of all that is
+    there."""
     of_all = part.first is None or part.first.kind == "earliest"
-    return range(begin, end) if by_name or (ends and of_all) else range(0)
+    by_number = part.last is not None and part.last.kind == "seq"
+    ends = of_all and by_number and last is not None and last < first
+    return range(1, last + 1) if ends and last is not None else range(0)
 
 
 def exported(
-    view: SpoolView, first: int | None, last: int | None
+    view: SpoolView, first: int, last: int | None, removed: Gone
 ) -> Iterator[SpoolMessage | SpoolGap]:
     """Yield messages from a number, to a number."""
     with view.reader(first) as reader:
-        for one in harmed_or_read(reader):
-            if last is not None and (one.first if isinstance(one, SpoolGap) else one.seq) > last:
+        for one in harmed_or_read(reader, removed):
+            if last is not None and seq_of(one) > last:
                 return
             yield one
 
 
 def batches(
-    view: SpoolView, first: int | None, last: int | None, gaps: list[SpoolGap]
+    view: SpoolView, first: int, last: int | None, gaps: list[SpoolGap], removed: Gone
 ) -> Iterator[SpoolBatch]:
     """Yield the same as tables; what is harmed is added to gaps."""
+    begun = False
     with view.reader(first) as reader:
         if last is not None:
             reader._below = last + 1
@@ -259,15 +267,18 @@ def batches(
             try:
                 batch = reader.read_batch(BATCH_MAX_MESSAGES)
             except SpoolTrimmedError as error:
+                removed(range(error.seq, error.first), begun)
                 reader.seek(error.first)
                 continue
             except SpoolCorruptError as error:
                 end = max(error.first, error.last)
                 gaps.append(SpoolGap(error.first, end))
                 reader.seek(end + 1)
+                begun = True
                 continue
             if not batch:
                 return
+            begun = True
             yield batch
 
 
