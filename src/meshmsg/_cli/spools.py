@@ -54,13 +54,20 @@ def segments(path: str) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def opened(path: str, remote: bool, tombstone_age: float = TOMBSTONE_AGE) -> Iterator[Spool]:
-    """Open one that is there, with files as large as it has."""
+def opened(
+    path: str, remote: bool, how: str, tombstone_age: float = TOMBSTONE_AGE
+) -> Iterator[Spool]:
+    """Open one that is there, with files as large as it has; `how`: what the process that has it
+    open can do in its place."""
     largest = max(size for _, size in segments(path))
     size = min(max(largest, SEGMENT_MIN), SEGMENT_MAX)
-    with Spool(
-        path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age, create=False
-    ) as spool:
+    try:
+        spool = Spool(
+            path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age, create=False
+        )
+    except SpoolLockedError as error:
+        raise SpoolLockedError(f"{error}; only that can {how}", owner=error.owner) from None
+    with spool:
         yield spool
 
 
@@ -174,21 +181,16 @@ def line_of(one: SpoolMessage | SpoolGap) -> str:
 
 def trim(path: str, remote: bool, seq: int) -> Told:
     """Remove whole files that have nothing above that number."""
-    with opened(path, remote) as spool:
+    with opened(path, remote, "trim it: by Spool.trim()") as spool:
         gone = spool.trim(seq)
         return {"path": path, "files_removed": gone, "first_seq": spool.info().first_seq}
 
 
 def compacted(path: str, remote: bool, tombstone_age: float) -> Told:
     """Take all but the last message of each key from one that nobody has open."""
-    try:
-        with opened(path, remote, tombstone_age) as spool:
-            return {"path": path, **asdict(spool.compact())}
-    except SpoolLockedError as error:
-        raise SpoolLockedError(
-            f"{error}; only that can compact it: by Spool.compact(), or Spool(compact=True)",
-            owner=error.owner,
-        ) from None
+    how = "compact it: by Spool.compact(), or Spool(compact=True)"
+    with opened(path, remote, how, tombstone_age) as spool:
+        return {"path": path, **asdict(spool.compact())}
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,8 @@ def start_of(text: str) -> Start:
 
 def seek(path: str, remote: bool, name: str, start: Start) -> Told:
     """Go to a message with a cursor that is there."""
-    with opened(path, remote) as spool:
+    how = "move a cursor of it: by SpoolCursor.seek(), or Pub.seek_group() of a group"
+    with opened(path, remote, how) as spool:
         names = [one.name for one in spool.cursors()]
         if name not in names:
             group = PREFIX + name
