@@ -313,13 +313,16 @@ def test_tail_follows_who_writes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_no_spool_is_not_made_one(tmp_path: Path, capsys: Told, command: str) -> None:
-    """A folder with other files, a file, and nothing."""
+    """A folder with other files, a file, and nothing: the command line is wrong."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
-    for name, wanted in (("folder", Code.USAGE), ("file", Code.FAILED), ("none", Code.FAILED)):
+    for name, said in (
+        ("folder", "is no spool: it has no segment file"),
+        ("file", "is no spool: it is no folder"),
+        ("none", "is not there"),
+    ):
         code, out, err = run(capsys, *words_of(command, tmp_path / name))
-        assert (code, out) == (wanted, "")
-        assert str(tmp_path / name) in err
+        assert (code, out, err) == (Code.USAGE, "", f"meshmsg: {tmp_path / name} {said}\n")
     assert list((tmp_path / "folder").iterdir()) == []
     assert not (tmp_path / "none").exists()
 

@@ -38,13 +38,19 @@ def segments(path: str) -> list[tuple[int, int]]:
     """Return the first number and the bytes of each segment file.
 
     Raises:
-        UsageError: It is no spool.
+        UsageError: It is no spool, or not there.
         OSError: It cannot be read.
     """
     if not path:
         raise UsageError("PATH is empty; it is the folder of a spool")
     found = []
-    for entry in os.scandir(path):
+    try:
+        entries = list(os.scandir(path))
+    except FileNotFoundError:
+        raise UsageError(f"{path} is not there") from None
+    except NotADirectoryError:
+        raise UsageError(f"{path} is no spool: it is no folder") from None
+    for entry in entries:
         if match := SEGMENT.fullmatch(entry.name):
             with suppress(FileNotFoundError):  # it went meanwhile
                 found.append((int(match[1]), entry.stat().st_size))
