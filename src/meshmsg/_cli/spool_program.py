@@ -60,7 +60,10 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
         command.add_argument("-f", "--follow", action="store_true", help="and those that come")
     elif name == "trim":
         command.add_argument(
-            "seq", metavar="SEQ", type=int, help="the last one not needed any more"
+            "seq",
+            metavar="SEQ",
+            help="the last one not needed any more; or what is in front of last:100, since:5m, "
+            "of the last five minutes (s, m, h, d), and such",
         )
     elif name == "compact":
         command.add_argument(
@@ -189,8 +192,6 @@ def _export(given: Given) -> Code:
 
 
 def _trim(given: Given) -> Code:
-    if given.seq < 0:
-        raise UsageError(f"SEQ is {given.seq}; it is 0 and more")
     _print(spools.trim(given.path, given.remote, given.seq), given.json)
     return Code.OK
 

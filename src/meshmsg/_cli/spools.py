@@ -185,10 +185,12 @@ def line_of(one: SpoolMessage | SpoolGap) -> str:
     return f"{one.seq}{topic}{key}  {body[:SHOWN]}{more}"
 
 
-def trim(path: str, remote: bool, seq: int) -> Told:
-    """Remove whole files that have nothing above that number."""
+def trim(path: str, remote: bool, upto: str) -> Told:
+    """Remove whole files that have nothing above that number, or nothing of what words mean."""
+    start = start_of(upto)
+    end = Begin("seq") if start == 0 else begin_of("SEQ", start)
     with opened(path, remote, "trim it: by Spool.trim()") as spool:
-        gone = spool.trim(seq)
+        gone = spool.trim(_end_of(spool, end))
         return {"path": path, "files_removed": gone, "first_seq": spool.info().first_seq}
 
 
@@ -217,9 +219,12 @@ class Part:
         An end in words, as "since:1h", is in front of the messages that they mean.
         """
         first = number_of(view, self.first or Begin("earliest"))
-        if self.last is None or self.last.kind == "seq":
-            return first, None if self.last is None else self.last.value
-        return first, number_of(view, self.last) - 1
+        return first, None if self.last is None else _end_of(view, self.last)
+
+
+def _end_of(spool: Spool | SpoolView, end: Begin) -> int:
+    """Return the last number: that which was said, or the one in front of what words mean."""
+    return end.value if end.kind == "seq" else number_of(spool, end) - 1
 
 
 def part_of(first: str | None, since: str | None, last: str | None) -> Part:
