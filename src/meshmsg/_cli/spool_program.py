@@ -177,13 +177,17 @@ def _export(given: Given) -> Code:
         removed(spools.gone_of(part, first, last), True)
         read = spools.exported(view, first, last, removed)
         if to is None:
-            _, lost = spool_export.write_lines(read, sys.stdout)
+            count, lost = spool_export.write_lines(read, sys.stdout)
         elif to.endswith(spool_export.PARQUET):
             rows = spools.batches(view, first, last, gaps, removed)
             count = spool_export.write_parquet(rows, to)
         else:
             with open(to, "w", encoding="utf-8") as file:
                 count, lost = spool_export.write_lines(read, file)
+        end = view.info().last_seq
+    if part.named and not count and end < first:
+        said = f"the spool ends at {end}, and it was to begin with {first}"
+        print(f"nothing is written: {said}", file=sys.stderr)
     for gap in gaps:
         print(f"harmed, and not written: {gap.first} to {gap.last}", file=sys.stderr)
     if to is not None:
