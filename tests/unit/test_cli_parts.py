@@ -127,6 +127,45 @@ def called(capsys: Told, *words: Any) -> tuple[int, str, str]:
         return int(ended.code or 0), told.out, told.err
 
 
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [("seq:9", 9), ("9", 9), ("last:12", 9), ("since:5m", 2), ("latest", 21), ("earliest", 1)],
+)
+def test_trim_takes_what_is_in_front_of_such_words(
+    tmp_path: Path, capsys: Told, start: str, first: int
+) -> None:
+    """And up to a number with it, as `--to` of `export` ends: whole files of that go."""
+    with small(tmp_path / "s") as spool:
+        for _ in range(COUNT):
+            spool.append(bytes(40_000))  # each has a file
+    hour_old(tmp_path / "s")  # its first file
+    assert len(segments(tmp_path / "s")) == COUNT
+    first += start in ("seq:9", "9")
+    code, out, _ = run(capsys, "trim", tmp_path / "s", start, "--json")
+    assert code == Code.OK
+    assert json.loads(out)["first_seq"] == int(segments(tmp_path / "s")[0].stem) == first
+    for wrong in ("now", "-1", "last:0"):
+        code, _, err = called(capsys, "trim", tmp_path / "s", wrong)
+        assert (code, f"SEQ is '{wrong}'; " in err) == (Code.USAGE, True)
+
+
+@pytest.mark.leaves_threads
+@pytest.mark.parametrize("to", [None, "out.jsonl", "out.parquet"])
+def test_a_number_behind_the_end_is_told(
+    spool: Path, capsys: Told, tmp_path: Path, to: str | None
+) -> None:
+    """Nothing is written, and it is no failure; of words that mean what is yet to come no word."""
+    if to == "out.parquet":
+        pytest.importorskip("pyarrow")
+    file = [str(tmp_path / to)] if to else []
+    said = f"nothing is written: the spool ends at {COUNT}, and it was to begin with "
+    for start in (COUNT + 1, 999_999):
+        code, _, err = run(capsys, "export", spool, *file, "--from", start)
+        assert (code, err) == (Code.OK, f"{said}{start}\n")
+    for start in ("latest", COUNT):
+        assert run(capsys, "export", spool, *file, "--from", start)[::2] == (Code.OK, "")
+
+
 def test_tail_takes_a_number_or_a_place(spool: Path, capsys: Told) -> None:
     """Not both; without either it is the last ten."""
     assert called(capsys, "tail", spool, "-n", "3", "--since", "5m")[0] == Code.USAGE

@@ -26,6 +26,13 @@ from tests.support.spooled import batches, bodies, body, fill, segments, small, 
 Told = pytest.CaptureFixture[str]
 COMMANDS = ("ls", "info", "verify", "tail", "export", "trim", "compact", "cursors", "seek")
 
+TAKES = {
+    "trim": "trim it: by Spool.trim()",
+    "compact": "compact it: by Spool.compact(), or Spool(compact=True)",
+    "seek": "move a cursor of it: by SpoolCursor.seek(), or Pub.seek_group() of a group",
+}
+"""What is said of those that take from one that is open."""
+
 
 def run(capsys: Told, *words: object) -> tuple[int, str, str]:
     """Run a command; return its exit code, and what it printed."""
@@ -271,9 +278,10 @@ def test_a_spool_that_somebody_has_is_looked_at_and_not_touched(
         spool.flush()
         spool.append(b"a later one, whose head says so")
         code, out, err = run(capsys, *words_of(command, tmp_path / "s"))
-        if command in ("trim", "compact", "seek"):
+        if command in TAKES:
             assert (code, out) == (Code.FAILED, "")
             assert f"{tmp_path}/s is open: process {os.getpid()} on " in err
+            assert err.endswith(f"; only that can {TAKES[command]}\n")
         else:
             wanted = {
                 **{"ls": " 1  ", "info": "messages: 1\n", "verify": "1 message read"},
@@ -305,13 +313,16 @@ def test_tail_follows_who_writes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_no_spool_is_not_made_one(tmp_path: Path, capsys: Told, command: str) -> None:
-    """A folder with other files, a file, and nothing."""
+    """A folder with other files, a file, and nothing: the command line is wrong."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
-    for name, wanted in (("folder", Code.USAGE), ("file", Code.FAILED), ("none", Code.FAILED)):
+    for name, said in (
+        ("folder", "is no spool: it has no segment file"),
+        ("file", "is no spool: it is no folder"),
+        ("none", "is not there"),
+    ):
         code, out, err = run(capsys, *words_of(command, tmp_path / name))
-        assert (code, out) == (wanted, "")
-        assert str(tmp_path / name) in err
+        assert (code, out, err) == (Code.USAGE, "", f"meshmsg: {tmp_path / name} {said}\n")
     assert list((tmp_path / "folder").iterdir()) == []
     assert not (tmp_path / "none").exists()
 

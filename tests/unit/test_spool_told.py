@@ -163,6 +163,14 @@ def test_a_spool_that_cannot_be_made_says_why(
     monkeypatch.setattr(os, "mkdir", refuses)
     with mm.Spool(tmp_path / "s") as spool:  # it is there, and nothing is to be made
         assert not spool.recovery.made
+    monkeypatch.undo()
+    why = f"making it: the folder {tmp_path}/none is not there: make it first"
+    for path in (tmp_path / "none" / "s", f"{tmp_path}/none/s/"):
+        with pytest.raises(mm.SpoolError, match=why):
+            mm.Spool(path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(mm.SpoolError, match=r"^none/s: making it: the folder none is not there"):
+        mm.Spool("none/s")
     with pytest.raises(mm.SpoolError, match="there is nothing of that name"):
-        monkeypatch.undo()
-        mm.Spool(tmp_path / "none" / "s")
+        mm.Spool("none/s", create=False)
+    assert not (tmp_path / "none").exists()

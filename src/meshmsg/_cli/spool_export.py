@@ -14,11 +14,9 @@ from typing import IO, Any
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ResourceError, UsageError
-from meshmsg._cli import spools
 from meshmsg._cli.spools import Told, text_of
 from meshmsg._spool.batch import SpoolBatch
 from meshmsg._spool.message import SpoolGap, SpoolMessage
-from meshmsg._spool.view import SpoolView
 
 PARQUET = ".parquet"
 """What the name of a file ends with that is written so."""
@@ -109,18 +107,16 @@ def file_of(name: str | None) -> str | None:
 
 
 def write_parquet(
-    view: SpoolView, first: int | None, last: int | None, name: str, gaps: list[SpoolGap]
+    read: Iterable[SpoolBatch],
+    name: str,
 ) -> int:
     """Write a row for each message to a new file, which gets its name when it is whole.
 
     Its columns are those of a `SpoolBatch`.
 
     Args:
-        view: What is read.
-        first: The number it begins with; None: the first.
-        last: The one it ends with; None: the last.
+        read: What is written.
         name: The file.
-        gaps: To which those that are harmed are added: a table has no place for them.
 
     Raises:
         ResourceError: pyarrow is not installed.
@@ -131,7 +127,7 @@ def write_parquet(
     count, partial = 0, f"{name}.{os.getpid()}"
     try:
         with parquet.ParquetWriter(partial, schema) as writer:
-            for batch in spools.batches(view, first, last, gaps):
+            for batch in read:
                 writer.write_batch(arrow.record_batch(batch))
                 count += len(batch)
         os.replace(partial, name)

@@ -15,6 +15,7 @@ from meshmsg._binding.errors import UsageError
 from meshmsg._cli import spool_export, spools
 from meshmsg._cli.codes import Code
 from meshmsg._cli.showing import printable
+from meshmsg._cli.spool_removed import Removed
 from meshmsg._hints.plural import counted
 from meshmsg._spool.arguments import TOMBSTONE_AGE
 from meshmsg._spool.message import SpoolGap
@@ -59,7 +60,10 @@ def _add_one(commands: Commands, name: str, words: str, run: Callable[[Given], C
         command.add_argument("-f", "--follow", action="store_true", help="and those that come")
     elif name == "trim":
         command.add_argument(
-            "seq", metavar="SEQ", type=int, help="the last one not needed any more"
+            "seq",
+            metavar="SEQ",
+            help="the last one not needed any more; or what is in front of last:100, since:5m, "
+            "of the last five minutes (s, m, h, d), and such",
         )
     elif name == "compact":
         command.add_argument(
@@ -155,10 +159,11 @@ def _tail(given: Given) -> Code:
     if count < 1:
         raise UsageError(f"-n is {count}; it is 1 and more")
     begin = spools.begin_at(given.first, given.since) or Begin("last", count)
-    for one in spools.tail(given.path, given.remote, begin, given.follow):
+    removed = Removed(begin.kind == "seq")
+    for one in spools.tail(given.path, given.remote, begin, given.follow, removed):
         text = json.dumps(spool_export.row_of(one)) if given.json else spools.line_of(one)
         print(text, flush=given.follow)
-    return Code.OK
+    return Code.FAILED if removed.any else Code.OK
 
 
 def _export(given: Given) -> Code:
@@ -168,27 +173,29 @@ def _export(given: Given) -> Code:
     count = lost = 0
     with spools.seen(given.path, given.remote) as view:
         first, last = part.numbers(view)
-        read = spools.exported(view, first, last)
-        gone = spools.gone_of(view, part, last)
+        removed = Removed(part.named, last)
+        removed(spools.gone_of(part, first, last), True)
+        read = spools.exported(view, first, last, removed)
         if to is None:
-            _, lost = spool_export.write_lines(read, sys.stdout)
+            count, lost = spool_export.write_lines(read, sys.stdout)
         elif to.endswith(spool_export.PARQUET):
-            count = spool_export.write_parquet(view, first, last, to, gaps)
+            rows = spools.batches(view, first, last, gaps, removed)
+            count = spool_export.write_parquet(rows, to)
         else:
             with open(to, "w", encoding="utf-8") as file:
                 count, lost = spool_export.write_lines(read, file)
-    if gone:
-        print(f"removed, and not written: {gone[0]} to {gone[-1]}", file=sys.stderr)
+        end = view.info().last_seq
+    if part.named and not count and end < first:
+        said = f"the spool ends at {end}, and it was to begin with {first}"
+        print(f"nothing is written: {said}", file=sys.stderr)
     for gap in gaps:
         print(f"harmed, and not written: {gap.first} to {gap.last}", file=sys.stderr)
     if to is not None:
         print(printable(f"{to}: {counted(count, 'message')}"))
-    return Code.FAILED if gaps or lost or gone else Code.OK
+    return Code.FAILED if gaps or lost or removed.any else Code.OK
 
 
 def _trim(given: Given) -> Code:
-    if given.seq < 0:
-        raise UsageError(f"SEQ is {given.seq}; it is 0 and more")
     _print(spools.trim(given.path, given.remote, given.seq), given.json)
     return Code.OK
 

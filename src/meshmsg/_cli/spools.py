@@ -19,10 +19,11 @@ from meshmsg._binding.errors import (
     UsageError,
 )
 from meshmsg._cli.showing import printable
+from meshmsg._cli.spool_removed import Gone, Removed
 from meshmsg._delivery.group_lag import PREFIX
 from meshmsg._spool.arguments import SEGMENT, SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
 from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
-from meshmsg._spool.message import SpoolGap, SpoolMessage
+from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 from meshmsg._spool.reader import SpoolReader
 from meshmsg._spool.spool import Spool
 from meshmsg._spool.starts import Begin, Start, begin_of, number_of
@@ -37,13 +38,19 @@ def segments(path: str) -> list[tuple[int, int]]:
     """Return the first number and the bytes of each segment file.
 
     Raises:
-        UsageError: It is no spool.
+        UsageError: It is no spool, or not there.
         OSError: It cannot be read.
     """
     if not path:
         raise UsageError("PATH is empty; it is the folder of a spool")
     found = []
-    for entry in os.scandir(path):
+    try:
+        entries = list(os.scandir(path))
+    except FileNotFoundError:
+        raise UsageError(f"{path} is not there") from None
+    except NotADirectoryError:
+        raise UsageError(f"{path} is no spool: it is no folder") from None
+    for entry in entries:
         if match := SEGMENT.fullmatch(entry.name):
             with suppress(FileNotFoundError):  # it went meanwhile
                 found.append((int(match[1]), entry.stat().st_size))
@@ -53,13 +60,20 @@ def segments(path: str) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def opened(path: str, remote: bool, tombstone_age: float = TOMBSTONE_AGE) -> Iterator[Spool]:
-    """Open one that is there, with files as large as it has."""
+def opened(
+    path: str, remote: bool, how: str, tombstone_age: float = TOMBSTONE_AGE
+) -> Iterator[Spool]:
+    """Open one that is there, with files as large as it has; `how`: what the process that has it
+    open can do in its place."""
     largest = max(size for _, size in segments(path))
     size = min(max(largest, SEGMENT_MIN), SEGMENT_MAX)
-    with Spool(
-        path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age, create=False
-    ) as spool:
+    try:
+        spool = Spool(
+            path, segment_bytes=size, remote=remote, tombstone_age=tombstone_age, create=False
+        )
+    except SpoolLockedError as error:
+        raise SpoolLockedError(f"{error}; only that can {how}", owner=error.owner) from None
+    with spool:
         yield spool
 
 
@@ -94,15 +108,16 @@ KEPT = ("uuid", "epoch", "first_seq", "last_seq", "durable_seq", "clean_seq", "b
 
 
 def harmed_or_read(
-    reader: SpoolReader, timeout: float | None = 0, removed: list[range] | None = None
+    reader: SpoolReader, removed: Gone, timeout: float | None = 0
 ) -> Iterator[SpoolMessage | SpoolGap]:
-    """Read on behind what is harmed, with a gap in its place; and behind what was removed."""
+    """Read on behind what is harmed, with a gap in its place; and behind what was removed, which is
+    told. What compaction took is passed, as the reader does."""
+    begun = False
     while True:
         try:
             read = reader.read(timeout=timeout)
         except SpoolTrimmedError as error:
-            if removed is not None:
-                removed.append(range(error.seq, error.first))
+            removed(range(error.seq, error.first), begun)
             reader.seek(error.first)
             continue
         except SpoolCorruptError as error:
@@ -111,6 +126,7 @@ def harmed_or_read(
             read = [SpoolGap(error.first, last)]
         if not read:
             return
+        begun = True
         yield from read
 
 
@@ -121,7 +137,7 @@ def verified(path: str, remote: bool) -> Told:
     messages = compacted = 0
     with seen(path, remote) as view, view.reader() as reader:
         behind = reader.seq
-        for one in harmed_or_read(reader, removed=removed):
+        for one in harmed_or_read(reader, lambda numbers, _: removed.append(numbers)):
             first, last = (one.first, one.last) if isinstance(one, SpoolGap) else (one.seq,) * 2
             compacted += first - behind
             behind = last + 1
@@ -143,17 +159,18 @@ def text_of(octets: bytes) -> str | None:
 
 
 def tail(
-    path: str, remote: bool, begin: Begin, follow: bool = False
+    path: str, remote: bool, begin: Begin, follow: bool, removed: Removed
 ) -> Iterator[SpoolMessage | SpoolGap]:
     """Yield the messages from there on; follow: and those that come, for ever."""
     with seen(path, remote) as view:
         info = view.info()
-        first = max(number_of(view, begin, (info.first_seq, info.last_seq)), info.first_seq)
+        first = number_of(view, begin, (info.first_seq, info.last_seq))
         if follow:
             with view.reader(first) as reader:
-                yield from harmed_or_read(reader, None)
+                yield from harmed_or_read(reader, removed, None)
         else:  # somebody may put more meanwhile
-            yield from exported(view, first, info.last_seq)
+            removed.last = info.last_seq
+            yield from exported(view, first, info.last_seq, removed)
 
 
 def line_of(one: SpoolMessage | SpoolGap) -> str:
@@ -168,23 +185,20 @@ def line_of(one: SpoolMessage | SpoolGap) -> str:
     return f"{one.seq}{topic}{key}  {body[:SHOWN]}{more}"
 
 
-def trim(path: str, remote: bool, seq: int) -> Told:
-    """Remove whole files that have nothing above that number."""
-    with opened(path, remote) as spool:
-        gone = spool.trim(seq)
+def trim(path: str, remote: bool, upto: str) -> Told:
+    """Remove whole files that have nothing above that number, or nothing of what words mean."""
+    start = start_of(upto)
+    end = Begin("seq") if start == 0 else begin_of("SEQ", start)
+    with opened(path, remote, "trim it: by Spool.trim()") as spool:
+        gone = spool.trim(_end_of(spool, end))
         return {"path": path, "files_removed": gone, "first_seq": spool.info().first_seq}
 
 
 def compacted(path: str, remote: bool, tombstone_age: float) -> Told:
     """Take all but the last message of each key from one that nobody has open."""
-    try:
-        with opened(path, remote, tombstone_age) as spool:
-            return {"path": path, **asdict(spool.compact())}
-    except SpoolLockedError as error:
-        raise SpoolLockedError(
-            f"{error}; only that can compact it: by Spool.compact(), or Spool(compact=True)",
-            owner=error.owner,
-        ) from None
+    how = "compact it: by Spool.compact(), or Spool(compact=True)"
+    with opened(path, remote, how, tombstone_age) as spool:
+        return {"path": path, **asdict(spool.compact())}
 
 
 @dataclass(frozen=True)
@@ -194,15 +208,23 @@ class Part:
     first: Begin | None = None
     last: Begin | None = None
 
-    def numbers(self, view: SpoolView) -> tuple[int | None, int | None]:
-        """Return the first number and the last one, as they are now.
+    @property
+    def named(self) -> bool:
+        """Whether its begin is said by a number."""
+        return self.first is not None and self.first.kind == "seq"
+
+    def numbers(self, view: SpoolView) -> tuple[int, int | None]:
+        """Return the first number and the last one, as they are now; None: there is no end.
 
         An end in words, as "since:1h", is in front of the messages that they mean.
         """
-        first = None if self.first is None else number_of(view, self.first)
-        if self.last is None or self.last.kind == "seq":
-            return first, None if self.last is None else self.last.value
-        return first, number_of(view, self.last) - 1
+        first = number_of(view, self.first or Begin("earliest"))
+        return first, None if self.last is None else _end_of(view, self.last)
+
+
+def _end_of(spool: Spool | SpoolView, end: Begin) -> int:
+    """Return the last number: that which was said, or the one in front of what words mean."""
+    return end.value if end.kind == "seq" else number_of(spool, end) - 1
 
 
 def part_of(first: str | None, since: str | None, last: str | None) -> Part:
@@ -226,32 +248,31 @@ def begin_at(first: str | None, since: str | None) -> Begin | None:
     return None if first is None else begin_of("--from (--first)", start_of(first))
 
 
-def gone_of(view: SpoolView, part: Part, last: int | None) -> range:
-    """Return the numbers that were asked for by name, and that were removed."""
-    there = view.info().first_seq
-    by_name = part.first is not None and part.first.kind == "seq"
-    begin = part.first.value if part.first is not None and by_name else 1
-    end = there if last is None else min(last + 1, there)
-    ends = part.last is not None and part.last.kind == "seq" and part.last.value < there
+def gone_of(part: Part, first: int, last: int | None) -> range:
+    """Return the numbers that were asked for by their end, and that are in front of all that is
+    there."""
     of_all = part.first is None or part.first.kind == "earliest"
-    return range(begin, end) if by_name or (ends and of_all) else range(0)
+    by_number = part.last is not None and part.last.kind == "seq"
+    ends = of_all and by_number and last is not None and last < first
+    return range(1, last + 1) if ends and last is not None else range(0)
 
 
 def exported(
-    view: SpoolView, first: int | None, last: int | None
+    view: SpoolView, first: int, last: int | None, removed: Gone
 ) -> Iterator[SpoolMessage | SpoolGap]:
     """Yield messages from a number, to a number."""
     with view.reader(first) as reader:
-        for one in harmed_or_read(reader):
-            if last is not None and (one.first if isinstance(one, SpoolGap) else one.seq) > last:
+        for one in harmed_or_read(reader, removed):
+            if last is not None and seq_of(one) > last:
                 return
             yield one
 
 
 def batches(
-    view: SpoolView, first: int | None, last: int | None, gaps: list[SpoolGap]
+    view: SpoolView, first: int, last: int | None, gaps: list[SpoolGap], removed: Gone
 ) -> Iterator[SpoolBatch]:
     """Yield the same as tables; what is harmed is added to gaps."""
+    begun = False
     with view.reader(first) as reader:
         if last is not None:
             reader._below = last + 1
@@ -259,15 +280,18 @@ def batches(
             try:
                 batch = reader.read_batch(BATCH_MAX_MESSAGES)
             except SpoolTrimmedError as error:
+                removed(range(error.seq, error.first), begun)
                 reader.seek(error.first)
                 continue
             except SpoolCorruptError as error:
                 end = max(error.first, error.last)
                 gaps.append(SpoolGap(error.first, end))
                 reader.seek(end + 1)
+                begun = True
                 continue
             if not batch:
                 return
+            begun = True
             yield batch
 
 
@@ -284,7 +308,8 @@ def start_of(text: str) -> Start:
 
 def seek(path: str, remote: bool, name: str, start: Start) -> Told:
     """Go to a message with a cursor that is there."""
-    with opened(path, remote) as spool:
+    how = "move a cursor of it: by SpoolCursor.seek(), or Pub.seek_group() of a group"
+    with opened(path, remote, how) as spool:
         names = [one.name for one in spool.cursors()]
         if name not in names:
             group = PREFIX + name

@@ -443,15 +443,18 @@ class Spool(Kept):
 
 def _make_folder(path: str) -> tuple[bool, str]:
     """Make the folder, whatever its name is, and tell whether it was, or why it was not: told if
-    opening finds nothing there. Where the one above it is missing, opening says so itself.
+    opening finds nothing there.
 
     One whose opening fails while it is empty goes again: if the sync of its name failed, a later
     one that says it is done would say nothing of that name.
     """
     try:
         os.mkdir(path, 0o700)
-    except (FileExistsError, FileNotFoundError):
+    except FileExistsError:
         return False, ""
+    except FileNotFoundError:
+        above = os.path.dirname(path.rstrip(os.sep)) or os.curdir
+        return False, f"the folder {above} is not there: make it first"
     except OSError as error:
         return False, str(error.strerror)
     return True, ""
