@@ -237,6 +237,37 @@ def test_drops_are_told_with_how_many(told: list[logging.LogRecord]) -> None:
     assert loud(told)[2:] == ["Pub DROPPED: 1 message dropped: the peer is gone"]
 
 
+def test_what_a_replay_lost_is_told_with_how_many(told: list[logging.LogRecord]) -> None:
+    """Also of those that came too soon for a record of their own; what has no count is told as it
+    is."""
+    log = EventLog("Sub('prices')")
+    gone = dataclasses.replace(
+        FAILED,
+        kind=EventKind.REPLAY_LOST,
+        reason=Reason.NONE,
+        count=1200,
+        detail="the publisher has removed them from its spool (retention)",
+        retry_in=None,
+    )
+    log.tell(gone)
+    log.tell(at(0.5, dataclasses.replace(gone, count=5)))
+    assert log.owes()
+    log.tell(at(1.5, dataclasses.replace(gone, count=1)))
+    lost = f"Sub('prices') {URL} REPLAY_LOST: {{}} not replayed: {gone.detail}{{}}"
+    assert [r.getMessage() for r in told if r.levelno == logging.WARNING] == [
+        lost.format("1,200 messages", ""),
+        lost.format("1 message", " (6 since the last record of it)"),
+    ]
+    behind = dataclasses.replace(gone, count=0, detail="seq:9 is behind the end of its spool")
+    log.tell(at(2, behind))
+    assert told[-1].getMessage() == f"Sub('prices') {URL} REPLAY_LOST: {behind.detail}"
+    log.tell(at(2.1, behind))
+    log.tell(at(4, dataclasses.replace(gone, count=2)))
+    assert not log.owes()
+    log.tell(at(4.1, gone))
+    assert [words for words, _ in log.rest()] == [lost.format("1,200 messages", "")]
+
+
 def test_what_is_remembered_is_bounded(told: list[logging.LogRecord]) -> None:
     """A socket may connect to any number of endpoints in its life."""
     log = EventLog("Push")

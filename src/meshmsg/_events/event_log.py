@@ -61,8 +61,9 @@ COUNTED = {
     EventKind.NOT_RETAINED: "not retained",
     EventKind.SPOOL_REMOVED: "removed from its spool",
     EventKind.UNSENDABLE: "kept waiting",
+    EventKind.REPLAY_LOST: "not replayed",
 }
-"""Told of each cause by itself, with a count of messages."""
+"""Told of each cause by itself, with a count of messages, if it has one."""
 _OPTION = re.compile("|".join(LIMITS))
 
 Key = tuple[str, EventKind, Reason, str]
@@ -164,7 +165,7 @@ class EventLog:
             count, since = self._failed.pop(event.endpoint, (0, event.time))
             self._failed[event.endpoint] = (count + 1, since)
             _forget_oldest(self._failed)
-        dropped = event.kind in COUNTED
+        dropped = _counts(event)
         cause = event.detail if dropped or event.kind is EventKind.CERT_EXPIRES else ""
         key = (event.endpoint, event.kind, event.reason, cause)
         trouble = self._troubles.get(key)
@@ -203,7 +204,7 @@ class EventLog:
 
     def _words(self, event: Event) -> str:
         words = event.detail or event.reason.name
-        if event.kind in COUNTED:
+        if _counts(event):
             return self._words_of_drop(event)
         whose = [event.address] if event.address not in ("", event.endpoint) else []
         whose += [f"user {event.user_id!r}"] if event.user_id else []
@@ -225,6 +226,11 @@ class EventLog:
     def _with_limit(self, option: re.Match[str]) -> str:
         limit = getattr(self._options, option[0], None)
         return option[0] if limit is None else f"{option[0]}={limit}"
+
+
+def _counts(event: Event) -> bool:
+    """Whether it is told with a count of messages: what a replay may have lost has none."""
+    return event.kind in COUNTED and (event.count > 0 or event.kind is not EventKind.REPLAY_LOST)
 
 
 def _forget_oldest(
