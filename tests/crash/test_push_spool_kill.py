@@ -58,14 +58,14 @@ class Scene:
         there = sum(worker.poll() is None for worker in self.workers)
         done = self.done()
         arguments = (self._spool, level, how, self._endpoint, there)
-        process = self._start("producer", *arguments, said=True)
-        for number, line in enumerate(lines_of(process)):
-            if number >= lines and (not there or self.done() > done):
-                process.send_signal(signal.SIGKILL)
-            if line.endswith(b"\n"):  # what was on its way as it died counts, too
-                assert int(line) >= self.sent
-                self.sent = int(line)
-        assert process.wait(WAIT_S) == -signal.SIGKILL
+        with self._forks.running("tests.crash.producer", *arguments, said=True) as process:
+            for number, line in enumerate(lines_of(process)):
+                if number >= lines and (not there or self.done() > done):
+                    process.send_signal(signal.SIGKILL)
+                if line.endswith(b"\n"):  # what was on its way as it died counts, too
+                    assert int(line) >= self.sent
+                    self.sent = int(line)
+            assert process.wait(WAIT_S) == -signal.SIGKILL
 
     def produce_for_ever(self, level: str) -> Forked:
         """Have a producer send as workers are done, and say nothing."""
@@ -102,8 +102,8 @@ class Scene:
             rows = connection.cursor().execute("SELECT number FROM effects ORDER BY rowid")
             return [row[0] for row in rows.fetchall()]
 
-    def _start(self, module: str, *arguments: object, said: bool = False) -> Forked:
-        one = self._forks.running(f"tests.crash.{module}", *arguments, said=said)
+    def _start(self, module: str, *arguments: object) -> Forked:
+        one = self._forks.running(f"tests.crash.{module}", *arguments, said=False)
         return self._stack.enter_context(one)
 
 

@@ -52,9 +52,8 @@ class Forked:
 
     def poll(self) -> int | None:
         """How it ended; None: it has not."""
-        if self.returncode is None:
-            said = self._said(0)
-            self.returncode = None if said is None else int(said)
+        if self.returncode is None and (said := self._said(0)) is not None:
+            self._ended(said)
         return self.returncode
 
     def wait(self, timeout: float) -> int:
@@ -62,8 +61,15 @@ class Forked:
         if self.returncode is None:
             said = self._said(timeout)
             assert said is not None, f"{self.args} does not end"
-            self.returncode = int(said)
+            self._ended(said)
+        assert self.returncode is not None
         return self.returncode
+
+    def _ended(self, said: bytes) -> None:
+        """Take how it ended. Nothing is told of it any more: a thousand of them have no descriptor
+        too many."""
+        self.returncode = int(said)
+        os.close(self._told)
 
     def send_signal(self, number: int) -> None:
         """Send it one, if it has not ended."""
@@ -76,7 +82,6 @@ class Forked:
         self.wait(WAIT_S)
         if self.stdout is not None:
             self.stdout.close()
-        os.close(self._told)
 
 
 class Forks:
