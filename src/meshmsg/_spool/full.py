@@ -50,6 +50,10 @@ _ORIGIN = 16 + _NUMBER
 _ATTRIBUTES = 1
 _SEVEN = 7
 """Bits in an octet of a varint."""
+_BESIDE = 4200
+"""Bytes that a message takes beside its own, or a few more: the heads of another segment file and
+of a batch, and the end of the file."""
+_ROOM = "; trimming it, or acknowledging what it has, makes room"
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
 
@@ -59,7 +63,7 @@ def why_full(spool: Filled, doing: str) -> str:
     some, as others acknowledge."""
     has, limit = _as_refused(spool) if doing in PUTS else ([], False)
     if limit:
-        return f": it had {', '.join(has)}" + _not_done(spool)
+        return f": it had {', '.join(has)}{_not_done(spool)}{_ROOM}"
     free = _free(spool.path)
     disk = "" if free is None else f", which has {counted(free, 'byte')} free"
     also = f"; it had {', '.join(has)}" if has else ""
@@ -93,7 +97,10 @@ def _as_refused(spool: Filled) -> tuple[list[str], bool]:
         return [_of_messages(spool, int(out.full_messages))], True
     has = [_of_messages(spool, int(out.full_messages))] if spool._max_messages else []
     has += [_of_bytes(spool, int(out.full_bytes))] if spool._max_bytes else []
-    return has, why == lib.MM_SPOOL_FULL_BYTES
+    if why != lib.MM_SPOOL_FULL_BYTES:
+        return has, False
+    need = f"a message needs some {counted(_BESIDE, 'byte')} more than its own"
+    return [*has[:-1], f"{has[-1]}, and {need}, for the head of another file"], True
 
 
 def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:
