@@ -15,10 +15,13 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from tests.support.feeding import World
-from tests.support.grouped import member, sent, shared, until
+from tests.support.grouped import info, member, sent, shared, until
 from tests.support.inloop import LoopThread
 from tests.support.pairs import WAIT_S
 from tests.support.replayed import publishing
+
+COUNT, SIZE = 40, 8_000
+"""Messages, and bytes of each: of several files."""
 
 
 @pytest.fixture(params=["threads", "asyncio"])
@@ -163,3 +166,24 @@ def test_counters_of_asyncio_are_told_without_awaiting(tmp_path: Path) -> None:
             assert pub.stats().group_lag == {"w": 1}
 
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
+def test_what_the_pub_has_in_memory_is_lag_though_it_was_removed(
+    world: World, tmp_path: Path
+) -> None:
+    """And the next member gets it; whoever has the Pub sees that it is not lost yet."""
+    with publishing(world, tmp_path / "s") as (spool, pub):
+        pub.seek_group("w", "earliest")
+        for i in range(COUNT):
+            pub.send((b"%d." % i).ljust(SIZE, b"x"), topic="t")
+        with member(world, pub, ack="manual"):
+            until(pub, lambda one: one.unacked == COUNT)
+            assert spool.trim(COUNT // 2) > 0
+            first = spool.info().first_seq
+            assert first > 1
+            assert (info(pub).lag, info(pub).removed) == (COUNT, 0)
+        until(pub, lambda one: one.members == 0)
+        assert (info(pub).lag, info(pub).removed) == (COUNT, 0)
+        with member(world, pub) as sub:
+            assert len(shared([sub], COUNT)[0]) == COUNT
+            until(pub, lambda one: one.lag == 0)

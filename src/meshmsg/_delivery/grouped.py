@@ -47,7 +47,8 @@ class GroupInfo:
             time, behind which nobody gets it (`max_attempts`).
         unwanted: Messages passed over, as nobody in it subscribed to their topic.
         removed, harmed: Messages that no member gets: retention removed them, at once, also while
-            nobody is in it; they are harmed.
+            nobody is in it; they are harmed. What the Pub has in memory members still get: it is
+            in the lag.
         expired, attempts: Messages that were dropped: their `ttl` was over; they were handed out
             `max_attempts` times.
         dead: Messages that are dead letters instead, of either cause (`dead_letter` of the Pub).

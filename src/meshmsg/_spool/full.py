@@ -51,8 +51,8 @@ _ATTRIBUTES = 1
 _SEVEN = 7
 """Bits in an octet of a varint."""
 _BESIDE = 4200
-"""Bytes that a message takes beside its own, or a few more: the heads of another segment file and of
-a batch, and the end of the file."""
+"""Bytes that a message takes beside its own, or a few more: the heads of another segment file and
+of a batch, and the end of the file."""
 _ROOM = "; trimming it, or acknowledging what it has, makes room"
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
