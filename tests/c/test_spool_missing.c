@@ -1,7 +1,7 @@
 /*
- * test_spool_missing.c: a segment file of an open spool is not there: somebody removed it.  A reader
- * is told of harm then, of the numbers of that file; and that nothing is harmed where the spool
- * itself removed it, or compaction gave its numbers to another one.
+ * test_spool_missing.c: a segment file of an open spool is not there: somebody removed it.
+ * A reader is told of harm then, of the numbers of that file; and that nothing is harmed where the
+ * spool itself removed it, or compaction gave its numbers to another one.
  *
  * Not here: a spool that is opened without one of its files (test_spool_harm.c).
  */
@@ -279,6 +279,33 @@ test_compaction_leaves_the_numbers_of_a_missing_file(void)
     threads_free(&r);
 }
 
+static void
+trim_some(void)
+{
+    pthread_mutex_lock(&meant->lock);
+    uint64_t base = meant->spool.bases[LOST];
+    pthread_mutex_unlock(&meant->lock);
+    CHECK_INT(mmi_spool_shared_trim(meant, base - 1), LOST);
+}
+
+static void
+test_compaction_skips_nothing_that_is_trimmed_meanwhile(void)
+{
+    threads_rig r;
+    threads_new(&r, MMI_SPOOL_OS);
+    put_same(&r, FILES);
+    uint64_t tail = base_of(&r, FILES - 1);
+    delay(&r, trim_some);
+    compact_all();
+    CHECK(meanwhile == NULL);
+    CHECK_INT(did_compact.skipped, 0);
+    CHECK_INT(did_compact.merged, FILES - 2 - LOST);
+    threads_stop(&r.spool);
+    CHECK_INT(r.spool.spool.clean_seq, tail);
+    threads_go_on(&r.spool);
+    threads_free(&r);
+}
+
 static int (*real_rename)(void *, int, const char *, int, const char *);
 static uint64_t taken;
 
@@ -330,6 +357,7 @@ main(void)
     RUN(test_a_file_that_the_spool_removes_meanwhile_is_trimmed);
     RUN(test_a_file_whose_numbers_compaction_gave_to_another_is_no_harm);
     RUN(test_compaction_leaves_the_numbers_of_a_missing_file);
+    RUN(test_compaction_skips_nothing_that_is_trimmed_meanwhile);
     RUN(test_a_file_that_was_copied_may_be_missing_by_then);
     return 0;
 }
