@@ -76,6 +76,26 @@ compact_skip(mmi_compact *c, uint32_t file)
     c->skipped_seq = c->bases[file] < c->skipped_seq ? c->bases[file] : c->skipped_seq;
 }
 
+/* The file that is read is not there: the step ends, and whoever has the lock knows why. */
+static void
+compact_misses(mmi_compact *c, uint32_t skip, bool counts, uint64_t *left)
+{
+    c->absent.base = c->bases[c->at];
+    c->absent.skip = c->bases[skip];
+    c->absent.counts = counts;
+    *left = 0;
+}
+
+void
+mmi_compact_absent(mmi_compact *c, bool lost)
+{
+    if (lost) {
+        c->skipped_seq = c->absent.skip < c->skipped_seq ? c->absent.skip : c->skipped_seq;
+        c->counts.skipped += c->absent.counts;
+    }
+    c->absent.base = 0;
+}
+
 /* The next batch of the file that is read: of its own numbers, and no CLOSE.  1; 0: it is at its
  * end; MM_EPROTO: and that is not all of it, or it cannot be read; MM_ENOENT: it went; or an
  * error. */
@@ -173,6 +193,8 @@ compact_map(mmi_compact *c, uint64_t *left)
     }
     if (rc == MM_EPROTO) {
         compact_skip(c, c->at); /* also if looking can read it: not all of its keys are known */
+    } else if (rc == MM_ENOENT) {
+        compact_misses(c, c->at, false, left);
     }
     compact_close(c);
     c->at++;
@@ -305,6 +327,9 @@ compact_look(mmi_compact *c, uint64_t *left)
     if (rc < 0 && rc != MM_ENOENT && rc != MM_EPROTO) {
         return rc;
     }
+    if (rc == MM_ENOENT) {
+        compact_misses(c, c->at, true, left);
+    }
     compact_close(c);
     c->at++;
     if (rc == 0) {
@@ -330,6 +355,9 @@ compact_copy(mmi_compact *c, uint64_t *left)
         if (rc == MM_OK) {
             return 1;
         }
+    }
+    if (rc == MM_ENOENT) {
+        compact_misses(c, c->group.first, false, left);
     }
     compact_close(c);
     if (rc == MM_EPROTO || rc == MM_ENOENT) { /* a moment ago it could be read, or was there */

@@ -73,6 +73,10 @@ typedef struct mmi_compact {
         uint64_t written, merged;          /* files that were written anew; that went into another */
         uint64_t skipped;                  /* that could not be read */
     } counts;
+    struct {
+        uint64_t base, skip;               /* of a file that was not there; 0: none; what is left as it is for it */
+        bool counts;                       /* it is one that is skipped */
+    } absent;
 } mmi_compact;
 
 /* MM_ENOMEM. */
@@ -80,6 +84,8 @@ int mmi_compact_begin(mmi_compact *c, const mmi_spool *s, const mmi_compact_plan
 /* 1: there is more to do; 0: a group is to be committed, or, in the state DONE, it is over; or an error, and then it is
  * to be ended: MM_ENOSPC, MM_EIO: of the file beside; MM_ENOMEM. */
 int mmi_compact_step(mmi_compact *c);
+/* After each step, where `absent` has a file: is it one of the spool still?  Then it is harmed; else it was trimmed. */
+void mmi_compact_absent(mmi_compact *c, bool lost);
 /* What became of the group: it was committed; it was not, and is left as it is; it was trimmed meanwhile. */
 typedef enum mmi_compact_end_of { MMI_COMPACT_TAKEN, MMI_COMPACT_LEFT, MMI_COMPACT_GONE } mmi_compact_end_of;
 void mmi_compact_committed(mmi_compact *c, mmi_compact_end_of what);

@@ -48,6 +48,7 @@ mmi_compact_commit_run(mmi_compact *c, mmi_compact_names *names)
     for (uint32_t k = 1; k < g->count && rc == MM_OK; k++) {
         mmi_spool_name(c->bases[g->first + k], name);
         rc = f->unlink(f->self, dir, name);
+        rc = rc == MM_ENOENT ? MM_OK : rc; /* somebody else removed it, and it was copied */
         names->gone += rc == MM_OK;
         rc = rc == MM_OK ? f->sync_folder(f->self, dir) : rc;
     }

@@ -379,6 +379,24 @@ shared_locate_dropped(mmi_spool_shared *h, uint64_t seq, mmi_spool_where *out)
     pthread_mutex_unlock(&h->lock);
 }
 
+/* A file could not be opened, or was harmed, and its name is not there.  The list says what that
+ * means: PASSED: another file has its numbers by now; MM_ENOENT: they were trimmed; HARMED: the
+ * spool has it, and somebody else removed it. */
+static int
+shared_went(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where *where)
+{
+    const uint64_t base = where->base;
+    shared_locate_dropped(h, r->next_seq, where);
+    if (where->base == 0) {
+        return MM_ENOENT;
+    }
+    if (where->base != base) {
+        return MMI_SPOOL_PASSED;
+    }
+    r->lost_last = where->bound != 0 ? where->bound - 1 : where->visible;
+    return MMI_SPOOL_HARMED;
+}
+
 int
 mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where *where)
 {
@@ -386,11 +404,7 @@ mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where 
     do {
         mmi_spool_shared_locate(h, r->next_seq, where);
         rc = mmi_spool_reader_load(r, where);
-        if (rc == MM_ENOENT) { /* unless another file has its numbers by now */
-            uint64_t base = where->base;
-            shared_locate_dropped(h, r->next_seq, where);
-            rc = base != 0 && where->base != 0 && where->base != base ? MMI_SPOOL_PASSED : rc;
-        }
+        rc = rc == MM_ENOENT ? shared_went(h, r, where) : rc;
     } while (rc == MMI_SPOOL_PASSED);
     return rc;
 }

@@ -169,7 +169,8 @@ uint64_t mmi_spool_shared_wakes(mmi_spool_shared *h);
 void mmi_spool_shared_wake(mmi_spool_shared *h);
 /* spool/watches.c: rings those whose time it is; under the lock. */
 void mmi_spool_watches_tell(mmi_spool_shared *h);
-/* mmi_spool_locate and mmi_spool_reader_load, until that is more than passing; *where as it was located last. */
+/* mmi_spool_locate and mmi_spool_reader_load, until that is more than passing; *where as it was located last.
+ * MM_ENOENT: trimmed, and nothing else: a file of the spool that somebody removed is MMI_SPOOL_HARMED, to its end. */
 int mmi_spool_shared_load(mmi_spool_shared *h, mmi_spool_reader *r, mmi_spool_where *where);
 /* spool/since.c: no message of an earlier number was written at or after that time: the first of a file, whose numbers
  * perhaps all are.  It reads the heads of files from the last one back. */

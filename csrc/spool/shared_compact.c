@@ -239,6 +239,21 @@ compact_commit(mmi_spool_shared *h)
     return rc;
 }
 
+/* Was a file trimmed that was not there, or did somebody else remove it?  The list says so, once
+ * nobody removes files. */
+static void
+compact_absent(mmi_spool_shared *h)
+{
+    mmi_compact *c = &h->compaction.pass;
+    if (c->absent.base == 0) {
+        return;
+    }
+    while (h->dropping) {
+        mmi_thread_wait(&h->done, &h->lock, UINT64_MAX);
+    }
+    mmi_compact_absent(c, c->absent.base >= mmi_spool_first(&h->spool));
+}
+
 /* One step of the pass that goes on; nobody else is at it. */
 static void
 compact_step(mmi_spool_shared *h)
@@ -248,6 +263,7 @@ compact_step(mmi_spool_shared *h)
     pthread_mutex_unlock(&h->lock);
     int rc = mmi_compact_step(&c->pass);
     pthread_mutex_lock(&h->lock);
+    compact_absent(h);
     if (rc >= 0 && c->pass.state == MMI_COMPACT_COMMIT) {
         rc = compact_commit(h);
     }

@@ -176,6 +176,8 @@ ROWS: dict[str, Row] = {
         """c/test_spool_harm.c::test_a_file_that_is_cut_anywhere_is_told
         ::test_a_file_that_is_gone_is_told
         ::test_a_file_of_another_place_is_told
+        c/test_spool_missing.c::test_a_sealed_file_that_is_missing_is_harm_of_its_numbers
+        unit/test_spool_missing.py::test_a_push_stops_before_it
         c/test_spool_found.c::test_the_last_file_of_another_spool_is_told
         ::test_the_first_file_of_another_spool_is_told
         fault/test_faults_disk.py::test_f18_a_file_from_before_is_told
