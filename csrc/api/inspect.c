@@ -463,7 +463,9 @@ mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t ca
         return rc;
     }
     if (cap == 0) {
-        mmi_socket_tell_drops(s);
+        MMI_SOCKETS_OF (s, one) {
+            mmi_socket_tell_drops(one);
+        }
     }
     return mmi_api_leave(s, (int)mmi_socket_events(s, from_seq, out, cap, next_seq));
 }

@@ -118,6 +118,7 @@ mm_spool_did_add(const mm_spool_did *one, mm_spool_did *all)
     all->repeated += one->repeated;
     all->original = one->repeated > 0 ? one->original : all->original;
     all->until = one->until > all->until ? one->until : all->until;
+    all->unkept += one->unkept;
 }
 
 int
@@ -206,7 +207,9 @@ mm_spool_append_frames(mm_spool *s, const uint8_t *bodies, const uint64_t *sizes
         return rc;
     }
     rc = mmi_spool_shared_put(&s->shared, &record, 1, waits != 0, &wait, &one);
-    *did = (mm_spool_did){ .done = one.done, .first = one.first, .last = one.last };
+    *did = (mm_spool_did){
+        .done = one.done, .first = one.first, .last = one.last, .unkept = one.unkept
+    };
     return mmi_spool_rc(rc, timeout_ms);
 }
 

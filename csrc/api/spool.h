@@ -98,7 +98,8 @@ int mmi_spool_planned(const uint8_t *bodies, const uint64_t *sizes, uint32_t fra
 static inline void
 mmi_spool_did_add(const mmi_spool_did *one, mm_spool_did *did)
 {
-    const mm_spool_did run = { one->done, one->first, one->last, one->repeated, one->original, one->until };
+    const mm_spool_did run = { one->done,     one->first, one->last,   one->repeated,
+                               one->original, one->until, one->unkept };
     mm_spool_did_add(&run, did);
 }
 

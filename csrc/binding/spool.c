@@ -79,11 +79,12 @@ spool_run(const spool_call *c, PyObject *list, Py_ssize_t at)
     if (error) {
         return NULL;
     }
-    unsigned long long first = did.first, last = did.last;
+    unsigned long long first = did.first, last = did.last, unkept = did.unkept;
     return c->producer == NULL
-               ? Py_BuildValue("(inKK)", rc, at, first, last)
-               : Py_BuildValue("(inKKKKK)", rc, at, first, last, (unsigned long long)did.repeated,
-                               (unsigned long long)did.original, (unsigned long long)did.until);
+               ? Py_BuildValue("(inKKK)", rc, at, first, last, unkept)
+               : Py_BuildValue("(inKKKKKK)", rc, at, first, last, unkept,
+                               (unsigned long long)did.repeated, (unsigned long long)did.original,
+                               (unsigned long long)did.until);
 }
 
 /* The last arguments of a call, if they are there: who puts, and the number of the first. */
@@ -126,9 +127,9 @@ spool_plan(mm_spool_plan *plan, PyObject *given)
 
 /* spool_append(spool's address, messages: list[bytes], at, plan, flags, timeout_ms,
  * slice_ms) -> (code, how many of the list were taken, the numbers of the first and the last that
- * was put; 0: of none).  With a producer: bytes and the number of the list's first message behind
- * them: also how many were repeated, the number of the last of those, and the number that is kept
- * when all is. */
+ * was put; 0: of none; how many of those taken are not kept).  With a producer: bytes and the
+ * number of the list's first message behind them: also how many were repeated, the number of the
+ * last of those, and the number that is kept when all is. */
 PyObject *
 mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {

@@ -135,6 +135,7 @@ socket_leave_home(mmi_socket *s)
         return;
     }
     s->group->home->dead_before += s->stats.dead_messages;
+    mmi_socket_tell_drops(s); /* nobody asks for them any more */
     mmi_list_rm(&s->group->node);
     MMI_LIST_EACH (&s->links, node, after) { /* nobody tells them any more that it is gone */
         MMI_CONTAINER_OF(node, mmi_link, node)->listener = NULL;

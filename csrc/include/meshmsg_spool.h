@@ -74,8 +74,8 @@ int mm_spool_close(mm_spool *spool);              /* writes what waits; MM_EIO: 
 void mm_spool_abandon(mm_spool *spool);           /* in the child of a fork */
 /* What an append did: `done` were taken, that is put, dropped, or known from before; numbers of the first and last that
  * was put; 0: of none.  Of those that have an origin: how many were `repeated`, and the number of the last of them (0:
- * it is not known); and all is kept once the number `until` is. */
-typedef struct mm_spool_did { uint64_t done, first, last, repeated, original, until; } mm_spool_did;
+ * it is not known); and all is kept once the number `until` is.  `unkept`: how many of those taken it dropped. */
+typedef struct mm_spool_did { uint64_t done, first, last, repeated, original, until, unkept; } mm_spool_did;
 void mm_spool_did_add(const mm_spool_did *one, mm_spool_did *all);   /* what a further part of an append did */
 /* Until they are kept as the level says; it ends early rather than that numbers of others come between, or behind one
  * that it dropped (then those that were put are in front of those that were not). */

@@ -272,6 +272,7 @@ mmi_spool_shared_put(mmi_spool_shared *h, const mmi_spool_record *records, size_
         h->counts.repeated += rc == MMI_SPOOL_REPEATED;
         if (dropped) {
             did->done++;
+            did->unkept++;
         } else {
             mmi_spool_did_one(did, put, seq, h->spool.last_seq);
         }

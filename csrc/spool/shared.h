@@ -133,6 +133,7 @@ typedef struct mmi_spool_did {
     uint64_t repeated;                   /* how many were known */
     uint64_t original;                   /* the number of the last of those; 0: it is not known */
     uint64_t until;                      /* all that was put or known is kept once this number is */
+    uint64_t unkept;                     /* how many were taken and are not kept */
 } mmi_spool_did;
 
 /* One was put, or known from before, of all up to last_seq. */

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.feeding import World
 from tests.support.pairs import wait_until
-from tests.support.spooled import bodies, small
+from tests.support.spooled import SEGMENT, bodies, small
 
 pa = pytest.importorskip("pyarrow")
 BODIES = [b"one", b"", b"\xff" * 20, b"a body of more than twelve bytes"]
+LARGE = b"x" * 20_000
 TEXTS = ["one", "", "\u00fc" * 20, "a text of more than twelve bytes"]
 KINDS: dict[str, tuple[Any, list[bytes]]] = {
     "binary": (lambda: pa.array(BODIES, pa.binary()), BODIES),
@@ -111,6 +113,18 @@ def test_what_cannot_be_put_is_told(tmp_path: Path, kind: str) -> None:
         assert vars(caught.value)["sent"] == sent
         spool.flush()
         assert len(bodies(spool)) == sent
+
+
+def test_what_was_dropped_was_not_sent(world: World, tmp_path: Path) -> None:
+    """`overflow="drop_newest"`: what broke the call off says how many were put, not taken."""
+    many = 50
+    chunks = pa.chunked_array([[LARGE], [LARGE] * (many - 1) + [None]], pa.binary())
+    own: dict[str, Any] = {"max_bytes": 2 * SEGMENT, "overflow": "drop_newest"}
+    with world.spool(tmp_path / "s", **own) as spool:
+        with pytest.raises(mm.UsageError, match=f"element {many}") as caught:
+            spool.append_batch(chunks)
+        info, sent = spool.info(), vars(caught.value)["sent"]
+        assert 0 < sent == info.last_seq == many - info.dropped_newest < many
 
 
 def test_keys_come_out_of_a_column(tmp_path: Path) -> None:

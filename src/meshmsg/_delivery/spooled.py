@@ -247,14 +247,14 @@ class Rows(Run):
 
     def _row_at_once(self) -> int:
         row = self._run[self.at : self.at + IN_A_ROW]
-        rc, done, first, last = native.spool_put(self._spool._address, row, 0, self._plan)
-        return self._did(rc, done, first, last)
+        rc, done, *did = native.spool_put(self._spool._address, row, 0, self._plan)
+        return self._did(rc, done, *did)
 
-    def _did(self, rc: int, done: int, first: int, last: int, *once: int) -> int:
+    def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
         """Count those that were put; what ended it comes up again with the next call."""
         if not done:
-            return super()._did(rc, 0, 0, 0)
-        super()._did(lib.MM_OK, done, first, last, *once)
+            return super()._did(rc, 0, 0, 0, 0)
+        super()._did(lib.MM_OK, done, first, last, dropped, *once)
         self._counts[:] = self._counts[0] + done, self._counts[1] + done
         if self._receipts is not None:
             self._spooled.note(self._receipts, first, last, done)

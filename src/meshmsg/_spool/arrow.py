@@ -43,7 +43,7 @@ class Arrays:
     def __init__(self, spool: Held, batch: object, options: MessageOptions) -> None:
         from meshmsg._binding.arrow import arrays_of  # ctypes, only for those who need it
 
-        self.at = self.first = self.last = 0
+        self.at = self.put = self.first = self.last = 0
         self.given_up = False
         """Nobody waits for it: what was not put yet is not."""
         self._spool, self._options = spool, options
@@ -51,8 +51,8 @@ class Arrays:
         self._arrays = arrays_of(batch, "append_batch", "append_many")
         self._now: tuple[Any, Any, tuple[Any, int]] | None = None
         """The array that is put: its schema, itself, what goes with each."""
-        self._before = 0
-        """How many were put of those before it."""
+        self._before = 0, 0
+        """How many were taken, and put, of those before it."""
         self._did = ffi.new("mm_spool_did *")
 
     @property
@@ -66,11 +66,12 @@ class Arrays:
             if (found := next(self._arrays, None)) is None:
                 return int(lib.MM_OK)
             self._now = *found, buffer_of(self._meta_of(found[0]))
-            self._before, self._did = self.at, ffi.new("mm_spool_did *")
+            self._before, self._did = (self.at, self.put), ffi.new("mm_spool_did *")
         schema, values, meta = self._now
         did = self._did
         rc = int(lib.mm_spool_append_arrow(*(pointer, schema, values, *meta, ms, SLICE_MS, did)))
-        self.at = self._before + int(did.done)
+        taken, put = self._before
+        self.at, self.put = taken + int(did.done), put + int(did.done - did.unkept)
         self.first, self.last = self.first or int(did.first), int(did.last) or self.last
         if rc in (lib.MM_EMSGSIZE, lib.MM_EINVAL):
             raise self._wrong(rc, schema, values, int(did.done))
@@ -173,6 +174,6 @@ def append_batch(
         try:
             self._flush(self._level, left_of(deadline), arrays.doing)
         except BaseException as error:
-            vars(error)["sent"] = arrays.at
+            vars(error)["sent"] = arrays.put
             raise
     return arrays.numbers

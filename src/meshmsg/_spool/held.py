@@ -93,6 +93,11 @@ class Putting(Protocol):
         """How many messages were taken."""
         ...
 
+    @property
+    def put(self) -> int:
+        """How many of those the spool has: others were dropped (`overflow="drop_newest"`)."""
+        ...
+
     def __call__(self, pointer: Any, ms: int) -> int:
         """Put some, for one slice of the time at most: a code of the core; EINTR: call again."""
         ...
@@ -231,7 +236,7 @@ class Held(ABC):
         try:
             self._until(put, timeout, put.doing)
         except BaseException as error:
-            vars(error)["sent"] = sent + put.at
+            vars(error)["sent"] = sent + put.put
             raise
 
     def _flush(self, level: int, timeout: float | None, doing: str) -> None:

@@ -151,6 +151,7 @@ class Run:
 
     Attributes:
         at: How many were taken.
+        put: How many of those the spool has, now or from before: what is dropped it has not.
         first, last: The numbers of the first and the last that was put; 0: of none.
         until: The number that is kept when all of them are; 0: of none.
         repeated: How many had been put before, as their origins say.
@@ -176,6 +177,7 @@ class Run:
         self._flags |= lib.MM_SPOOL_WAITS if wait else 0
         self.doing = doing
         self.at = self.first = self.last = self.until = self.repeated = self.original = 0
+        self.put = 0
 
     def __call__(self, pointer: Any, ms: int) -> int:
         """Put some, for one slice of the time at most."""
@@ -196,10 +198,11 @@ class Run:
         rc, at, *did = native.spool_put(*given, *self._origin)
         return self._did(rc, at - before, *did)
 
-    def _did(self, rc: int, done: int, first: int, last: int, *once: int) -> int:
+    def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
         """Count what was taken; `once`: of those that have an origin, as mm_spool_did has it."""
         repeated, original, until = once or (0, 0, last)
         self.at += done
+        self.put += done - dropped
         self.first, self.last = self.first or first, last or self.last
         self.repeated += repeated
         self.original = original if repeated else self.original
@@ -248,6 +251,11 @@ class Frames:
         return int(self._did.done)
 
     @property
+    def put(self) -> int:
+        """Whether it was put."""
+        return int(self.last > 0)
+
+    @property
     def last(self) -> int:
         """Its number; 0: it was not put."""
         return int(self._did.last)
@@ -291,14 +299,14 @@ def put_of(
     plan: bytes | tuple[bytes, int, int, int],
     origin: tuple[bytes, int] | None,
     *,
-    sent: int = 0,
+    behind: int = 0,
     wait: bool = False,
 ) -> Run:
-    """Return what puts them: those behind `sent` others, whose first one has that origin."""
+    """Return what puts them: those behind so many others, whose first one has that origin."""
     if origin is None:
         return Run(spool, run, plan, wait=wait)
     producer, number = origin
-    return Run(spool, run, plan, origin=(producer, number + sent), wait=wait)
+    return Run(spool, run, plan, origin=(producer, number + behind), wait=wait)
 
 
 def returned(put: Run) -> int | None:

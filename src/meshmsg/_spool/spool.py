@@ -292,21 +292,21 @@ class Spool(Kept):
             SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
             SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
-                many that is.
+                many that is, without what was dropped (`overflow="drop_newest"`).
         """
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = ends_of(timeout)
         same, known = planned(options), origin_of(origin)
         source = iter(messages)
-        first = last = sent = 0
+        first = last = taken = sent = 0
         run, broken = _taken(source)
         while run:
             more, broken = _taken(source) if broken is None else ([], broken)
             bodies = same.bodies(run)
-            put = put_of(self, bodies, same.plan, known, sent=sent, wait=wait and not more)
+            put = put_of(self, bodies, same.plan, known, behind=taken, wait=wait and not more)
             self._put(put, left_of(deadline), sent)
-            sent += len(run)
+            taken, sent = taken + len(run), sent + put.put
             first, last = first or put.first, put.last or last
             run = more
         if broken is not None:

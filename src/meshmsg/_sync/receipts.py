@@ -307,7 +307,8 @@ def send_many(
         SpoolFullError, SpoolFailedError: As `send`, with a `spool`.
         BaseException: What the iterable or a signal's function raised. Whatever is raised has
             `.sent`, how many were sent, and `.unsent`, a list of those that were taken and not
-            sent; with `confirm=True` also `.receipts`, the `Receipts` of those that were sent.
+            sent; with `confirm=True` also `.receipts`, the `Receipts` of those that were sent. What
+            a full `spool` dropped (`overflow="drop_newest"`) was sent.
     """
     receipts = Receipts(self) if confirm else None
     if self._spooled is not None:

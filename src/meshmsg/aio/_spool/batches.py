@@ -57,10 +57,10 @@ async def append_batch(
             await self._put_later(arrays, deadline)
     except BaseException as error:
         arrays.given_up = True
-        vars(error)["sent"] = arrays.at
+        vars(error)["sent"] = arrays.put
         raise
     if wait and arrays.last:
-        await self._kept(arrays.last, deadline, arrays.at)
+        await self._kept(arrays.last, deadline, arrays.put)
     return arrays.numbers
 
 

@@ -185,7 +185,7 @@ class Spool(Kept):
         if wait and put.until:
             await self._kept(put.until, deadline, 1)
         elif is_due():
-            await self._share(1 if put.last else 0)
+            await self._share(put.put)
         return returned(put)
 
     async def append_many(
@@ -223,20 +223,20 @@ class Spool(Kept):
             SpoolFullError, TimedOutError, WouldBlockError: As `append`; `sent`: how many were put.
             SpoolFailedError, TooLargeError, ClosedError: Likewise.
             BaseException: What the iterable raised; what it gave before is kept, and `sent` is how
-                many that is.
+                many that is, without what was dropped (`overflow="drop_newest"`).
         """
         if isinstance(messages, (bytes, str, bytearray, memoryview)):
             raise TypeError("append_many takes an iterable of bodies; for a single one use append")
         deadline = self._deadline(timeout)
         same, known = planned(options), origin_of(origin)
-        first = last = sent = until = 0
+        first = last = taken = sent = until = 0
         if isinstance(messages, AsyncIterable):
             try:
                 async for one in messages:
                     body = same.body(exact_bytes(one))
-                    put = put_of(self._spool, [body], same.plan, known, sent=sent)
+                    put = put_of(self._spool, [body], same.plan, known, behind=taken)
                     await self._put(put, deadline, sent)
-                    sent += 1
+                    taken, sent = taken + 1, sent + put.put
                     first, last = first or put.first, put.last or last
                     until = max(until, put.until)
             except BaseException as error:
@@ -244,9 +244,9 @@ class Spool(Kept):
                 raise
         else:
             for run, broken in _runs(iter(messages)):
-                put = put_of(self._spool, same.bodies(run), same.plan, known, sent=sent)
+                put = put_of(self._spool, same.bodies(run), same.plan, known, behind=taken)
                 await self._put(put, deadline, sent)
-                sent += len(run)
+                taken, sent = taken + len(run), sent + put.put
                 first, last = first or put.first, put.last or last
                 until = max(until, put.until)
                 if broken is not None:
@@ -378,7 +378,7 @@ class Spool(Kept):
             if self._later.busy or not self._put_at_once(put):
                 await self._put_later(put, deadline)
         except BaseException as error:
-            vars(error)["sent"] = sent + put.at
+            vars(error)["sent"] = sent + put.put
             raise
 
     def _put_at_once(self, put: Put) -> bool:
