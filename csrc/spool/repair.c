@@ -185,6 +185,11 @@ repair_rewrite(mmi_spool *s, mmi_spool_file *from, const mmi_spool_found *found,
         return rc;
     }
     if (stays) {
+        if (!found->harmed && report->torn_left == 0) {
+            /* The rest of its room is others', as of any file that is whole: else each life that is
+             * killed keeps a file's room, which counts in max_bytes. */
+            (void)p->files->truncate(p->files->self, from->file, found->end);
+        }
         s->ends[s->file_count - 1] = found->end;
         s->sealed_bytes += found->end;
         s->bases[s->file_count++] = c.to.head.base_seq;
