@@ -101,6 +101,14 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
+def ctrl_c() -> None:
+    """Have SIGINT end what the main thread waits for, as in a program that begins. Libraries that
+    other tests load set a function of their own; behind that of polars the system waits on."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
 def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check descriptors, threads and handles around every test."""
     fds, tasks, handles = _descriptors(), set(os.listdir("/proc/self/task")), lib.mm_live_handles()
