@@ -24,9 +24,9 @@ C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
 
-# The files in the order of tests/support/turns.py; those of `check` are not run again.
+# Those of `check` are not run again.
 test: check asan tsan
-	$(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder tests --ignore tests/test_tidy.py
+	$(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests --ignore tests/test_tidy.py
 
 build: $(BUILD)/dev.stamp
 

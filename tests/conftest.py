@@ -23,7 +23,7 @@ from tests.support.inloop import LoopThread
 from tests.support.mm import lib
 from tests.support.patterned import Kit
 from tests.support.postgres import server
-from tests.support.turns import longest_first, thinned
+from tests.support.turns import thinned
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy: nothing is timed
 settings.load_profile("untimed")
@@ -72,13 +72,11 @@ def _left(fds: dict[str, str], tasks: set[str]) -> tuple[list[str], int]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what MESHMSG_PAIRS says, and have what takes long begin first."""
+    """Leave out what MESHMSG_PAIRS says."""
     if os.environ.get("MESHMSG_PAIRS"):
         kept = thinned(items)
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
-    if hasattr(config, "workerinput"):  # several processes share them
-        items.sort(key=longest_first)
 
 
 def pytest_collection_finish() -> None:

@@ -30,7 +30,7 @@ def test_a_forwarder_shows_its_sockets_and_counts(kit: Kit) -> None:
         asking = pool.submit(client.request, b"question", timeout=PATIENCE)
         server.recv(timeout=PATIENCE).reply(b"answer")
         assert asking.result(PATIENCE) == b"answer"
-        until(lambda: bool(forward.backward.forwarded == 1))
+        until(lambda: bool(forward.backward.forwarded == forward.onward.forwarded == 1))
         stats = forward.stats()
         assert (stats.running, stats.onward, stats.backward) == (
             *(True, Flow(1, 0, 0)),

@@ -178,7 +178,7 @@ def test_a_lock_that_a_thread_had_at_the_fork_stops_no_child(tmp_path: Path, whi
         finally:
             out.set()
             holding.result()
-        assert held.read(1).messages == [b"x"]
+        wait_until(lambda: held.read(1).messages == [b"x"])  # a view looks now and then
 
 
 def test_a_child_of_a_loop_that_waits_for_the_disk_is_told(tmp_path: Path) -> None:

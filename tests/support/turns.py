@@ -1,7 +1,6 @@
-"""Which tests run, and in which order, when processes share many of them: files that take long
-begin first, and of a cross of many parameters a stage may ask for pairs only.
+"""Which tests run: of a cross of many parameters a stage may ask for pairs only.
 
-Not here: how many processes there are (Makefile), which files a stage has (tests/sanitized.sh).
+Not here: which files a stage has (tests/sanitized.sh).
 Law: without being asked to, no test is left out.
 """
 
@@ -12,19 +11,6 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import pytest
-
-LONG = (
-    *("tests/unit/test_c.py", "tests/spark/", "tests/crash/", "tests/test_", "tests/fault/"),
-    *("tests/mesh/", "tests/interop/"),
-)
-"""What the names of files begin with that take long: here compilers, Spark, kills, other libraries.
-They have few tests, so that xdist by itself would begin with them last, and one be alone then."""
-
-
-def longest_first(item: pytest.Item) -> int:
-    """Return the place of a test's file among those that take long, or behind all of them."""
-    names = (place for place, name in enumerate(LONG) if item.nodeid.startswith(name))
-    return next(names, len(LONG))
 
 
 def pairs_of(case: Mapping[str, int]) -> set[tuple[tuple[str, int], ...]]:

@@ -112,12 +112,10 @@ def test_a_full_queue_is_told_with_whose_it_is_and_how_full(names: Any) -> None:
                 rf"\(Push connected to {pull.endpoint}, 1 peer\)$"
             )
 
-            def is_said() -> bool:
-                """Where the system takes on slowly, one may have left between the two looks."""
-                words = said(names, lambda _: fill() if names is meshmsg.aio else fill_sync())
-                return wanted.match(words) is not None
+            def words() -> str:
+                return said(names, lambda _: fill() if names is meshmsg.aio else fill_sync())
 
-            wait_until(is_said)
+            wait_until(lambda: wanted.match(words()) is not None)  # the system may take one more
             push.connect(other.endpoint)
             other.wait_for_peers(timeout=WAIT_S)
         assert said(names, lambda _: names.Push().send(b"x", timeout=0.01)).startswith("no peer")

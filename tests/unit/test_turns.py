@@ -1,4 +1,4 @@
-"""Which tests a stage leaves out, and which begin first: what tests/support/turns.py promises.
+"""Which tests a stage leaves out: what tests/support/turns.py promises.
 
 Not here: the stages (tests/sanitized.sh, Makefile).
 """
@@ -10,14 +10,12 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from tests.support.pairs import WAIT_S
 from tests.support.programs import ROOT
-from tests.support.turns import LONG, enough, longest_first, pairs_of
+from tests.support.turns import enough, pairs_of
 
 ASKED = """
 from tests.support.turns import thinned
@@ -71,18 +69,3 @@ def test_only_a_cross_of_three_and_more_is_thinned(tmp_path: Path) -> None:
     assert counts == {"test_two": 9, "test_of_one_list": 3}
     assert 9 <= done.stdout.count("::test_three") < 18
     assert done.stdout.count("::test_alone") == 1
-
-
-def test_files_that_take_long_are_there() -> None:
-    """One that was renamed would begin last."""
-    names = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
-    assert [long for long in LONG if not any(name.startswith(long) for name in names)] == []
-
-
-def test_files_that_take_long_begin_and_the_others_keep_their_order() -> None:
-    """However many tests a file has."""
-    given = ["tests/bench/test_a.py::b", "tests/unit/test_b.py::a", "tests/crash/test_x.py::z"]
-    given += ["tests/unit/test_c.py::b[y]", "tests/unit/test_c.py::a", "tests/sim/test_a.py::a"]
-    items: list[Any] = [SimpleNamespace(nodeid=name) for name in given]
-    turns = [item.nodeid for item in sorted(items, key=longest_first)]
-    assert turns == [given[3], given[4], given[2], given[0], given[1], given[5]]
