@@ -18,12 +18,12 @@ import uvloop
 from hypothesis import settings
 
 from meshmsg._socket import engine
+from tests.support.crosses import thinned
 from tests.support.feeding import World
 from tests.support.inloop import LoopThread
 from tests.support.mm import lib
 from tests.support.patterned import Kit
 from tests.support.postgres import server
-from tests.support.turns import thinned
 
 settings.register_profile("untimed", deadline=None)  # the machine may be busy: nothing is timed
 settings.load_profile("untimed")

@@ -102,10 +102,11 @@ def on(place: Place, shown: Shown) -> Place:
     return Place(shown.stable, shown.epoch) if shown.stable > place.next else place
 
 
-def behind(start: Places, end: Places) -> Places:
-    """Return the end of a batch, with where that batch began: a later run keeps what is between."""
+def behind(start: Places, end: Places, *, told: bool) -> Places:
+    """Return the end of a batch, with where that batch began, if a later run is to be told: it
+    keeps what is between. A spool that comes with it always says that."""
     return {
-        uuid: place._replace(kept=start[uuid].next) if uuid in start else place
+        uuid: place._replace(kept=start[uuid].next if told else 0) if uuid in start else place
         for uuid, place in end.items()
     }
 

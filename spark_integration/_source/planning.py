@@ -141,13 +141,8 @@ class Planner:
             end = self._leaving.without_retired(end)
             self._last = {uuid: place for uuid, place in self._last.items() if uuid in end}
             end = sized(start, end, self._rows_of_task())
-            if self._group.name is not None or start == self._initial:
-                end = behind(start, end)
-            else:
-                end = {
-                    uuid: place._replace(kept=0) if uuid in start else place
-                    for uuid, place in end.items()
-                }
+            told = self._group.name is not None or start == self._initial
+            end = behind(start, end, told=told)
         return self._group.written(to_json(end))
 
     def latest_of_all(self) -> dict[str, Any]:

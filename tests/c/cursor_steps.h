@@ -7,6 +7,7 @@
 #ifndef CURSOR_STEPS_H
 #define CURSOR_STEPS_H
 
+#include "base/meta.h"
 #include "spool/shared_cursors.h"
 #include "spool_threads.h"
 
@@ -24,6 +25,23 @@ put_some(threads_rig *r, int count, bool waits)
     for (int i = 0; i < count; i++) {
         CHECK_INT(mmi_spool_shared_put(&r->spool, &record, 1, waits, &PATIENTLY, &did), MM_OK);
     }
+}
+
+/* One that has a key. */
+static inline void
+put_keyed(threads_rig *r, int key)
+{
+    static const uint8_t body[CURSOR_BODY];
+    uint64_t size = sizeof body;
+    mmi_spool_did did;
+    const uint8_t meta[] = { MMI_META_KEY, 0, 1, (uint8_t)key };
+    const mmi_spool_record record = { .meta = meta,
+                                      .meta_size = sizeof meta,
+                                      .frames = 1,
+                                      .sizes = &size,
+                                      .data = body,
+                                      .size = size };
+    CHECK_INT(mmi_spool_shared_put(&r->spool, &record, 1, true, &PATIENTLY, &did), MM_OK);
 }
 
 static inline uint32_t

@@ -7,7 +7,6 @@
  */
 #include <stdatomic.h>
 
-#include "base/meta.h"
 #include "cursor_steps.h"
 #include "spool/shared_compact.h"
 
@@ -23,22 +22,6 @@ wall_now(void *arg)
 {
     (void)arg;
     return atomic_load(&wall_us);
-}
-
-static void
-put_keyed(threads_rig *r, int key)
-{
-    static const uint8_t body[CURSOR_BODY];
-    uint64_t size = sizeof body;
-    mmi_spool_did did;
-    const uint8_t meta[] = { MMI_META_KEY, 0, 1, (uint8_t)key };
-    const mmi_spool_record record = { .meta = meta,
-                                      .meta_size = sizeof meta,
-                                      .frames = 1,
-                                      .sizes = &size,
-                                      .data = body,
-                                      .size = size };
-    CHECK_INT(mmi_spool_shared_put(&r->spool, &record, 1, true, &PATIENTLY, &did), MM_OK);
 }
 
 /* Of the same few keys, until there are so many files. */

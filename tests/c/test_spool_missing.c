@@ -5,7 +5,6 @@
  *
  * Not here: a spool that is opened without one of its files (test_spool_harm.c).
  */
-#include "base/meta.h"
 #include "cursor_steps.h"
 #include "spool/shared_compact.h"
 
@@ -187,6 +186,20 @@ delay(threads_rig *r, void (*what)(void))
     threads_go_on(&r->spool);
 }
 
+/* What loading a file says while something is done between the two. */
+static int
+load_late(threads_rig *r, void (*what)(void), mmi_spool_where *where, uint64_t *next_seq)
+{
+    mmi_spool_reader reader;
+    uint64_t base = base_of(r, LOST);
+    delay(r, what);
+    open_at(r, &reader, base);
+    int rc = mmi_spool_shared_load(&r->spool, &reader, where);
+    *next_seq = reader.next_seq;
+    mmi_spool_reader_close(&reader);
+    return rc;
+}
+
 static void
 trim_all(void)
 {
@@ -197,16 +210,13 @@ static void
 test_a_file_that_the_spool_removes_meanwhile_is_trimmed(void)
 {
     threads_rig r;
-    mmi_spool_reader reader;
     mmi_spool_where where;
+    uint64_t next_seq;
     threads_new(&r, MMI_SPOOL_OS);
     put_files(&r, FILES);
-    uint64_t base = base_of(&r, LOST), tail = base_of(&r, FILES - 1);
-    delay(&r, trim_all);
-    open_at(&r, &reader, base);
-    CHECK_INT(mmi_spool_shared_load(&r.spool, &reader, &where), MM_ENOENT);
+    uint64_t tail = base_of(&r, FILES - 1);
+    CHECK_INT(load_late(&r, trim_all, &where, &next_seq), MM_ENOENT);
     CHECK_INT(where.first, tail);
-    mmi_spool_reader_close(&reader);
     threads_free(&r);
 }
 
@@ -214,18 +224,8 @@ test_a_file_that_the_spool_removes_meanwhile_is_trimmed(void)
 static void
 put_same(threads_rig *r, uint32_t files)
 {
-    static const uint8_t body[CURSOR_BODY];
-    static const uint8_t meta[] = { MMI_META_KEY, 0, 1, 7 };
-    uint64_t size = sizeof body;
-    mmi_spool_did did;
-    const mmi_spool_record record = { .meta = meta,
-                                      .meta_size = sizeof meta,
-                                      .frames = 1,
-                                      .sizes = &size,
-                                      .data = body,
-                                      .size = size };
     while (files_of(r) < files) {
-        CHECK_INT(mmi_spool_shared_put(&r->spool, &record, 1, true, &PATIENTLY, &did), MM_OK);
+        put_keyed(r, 7);
     }
 }
 
@@ -242,17 +242,14 @@ static void
 test_a_file_whose_numbers_compaction_gave_to_another_is_no_harm(void)
 {
     threads_rig r;
-    mmi_spool_reader reader;
     mmi_spool_where where;
+    uint64_t next_seq;
     threads_new(&r, MMI_SPOOL_OS);
     put_same(&r, FILES);
-    uint64_t base = base_of(&r, LOST), tail = base_of(&r, FILES - 1);
-    delay(&r, compact_all);
-    open_at(&r, &reader, base);
-    CHECK_INT(mmi_spool_shared_load(&r.spool, &reader, &where), 1);
+    uint64_t tail = base_of(&r, FILES - 1);
+    CHECK_INT(load_late(&r, compact_all, &where, &next_seq), 1);
     CHECK_INT(did_compact.merged, FILES - 2);
-    CHECK_INT(reader.next_seq, tail - 1);
-    mmi_spool_reader_close(&reader);
+    CHECK_INT(next_seq, tail - 1);
     threads_free(&r);
 }
 

@@ -77,7 +77,7 @@ def test_a_checkpoint_of_something_else_is_refused(wrong: dict[str, Any]) -> Non
 def test_an_end_says_where_its_batch_began(pairs: dict[str, tuple[int, int]]) -> None:
     """Also as it is kept; and what a later run trims is never of that batch."""
     start, end = ends_of(pairs)
-    kept = from_json(json.loads(json.dumps(to_json(behind(start, end)))))
+    kept = from_json(json.loads(json.dumps(to_json(behind(start, end, told=True)))))
     assert {uuid: place._replace(kept=0) for uuid, place in kept.items()} == end
     assert {uuid: one.next for uuid, one in done_before(kept, 1).items()} == {
         uuid: one.next for uuid, one in start.items()

@@ -211,11 +211,15 @@ class Prober:
         to what was asked later than it. Then its own may be among those that wait."""
         times = self.here.times
         return (
-            self._answered <= probe.sent
+            not self._hears(probe)
             and not probe.nacks
             and now - self.came_at <= times.indirect * self.here.slowness
             and now - probe.sent < times.behind
         )
+
+    def _hears(self, probe: Probe) -> bool:
+        """Whether it is proven that this node hears what is said to it since that probe."""
+        return self._answered > probe.sent
 
     def _wait_on(self, now: float, probe: Probe) -> None:
         """Give a probe more time; who is not answered by anybody meanwhile is slow, and asks less
@@ -262,7 +266,7 @@ class Prober:
                 probe.asked[own], self._helped[own] = helper.signed.handle, number
                 data = here.head(Kind.INDIRECT) + PROBE.pack(own, probe.handle)
                 here.send(helper, here.with_rumours(data))
-        elif self._answered <= probe.sent:
+        elif not self._hears(probe):
             self._ask_else(now)
         self._ping_others(row, number, probe)
 
@@ -270,7 +274,7 @@ class Prober:
         row = self.here.table.rows.get(probe.handle)
         if row is None:
             return
-        if not probe.last and self._answered <= probe.sent:  # else this node hears, as was proven
+        if not probe.last and not self._hears(probe):
             missing = len(probe.asked) - len(probe.nacks)
             self.here.feel(missing if probe.asked else 1)
         kind = Rumour.REFUSED if self.here.me.handle in probe.refused else Rumour.SUSPECT

@@ -81,13 +81,12 @@ class EventQueue:
         all the time. That a node has the name of another one is told as it comes, too."""
         if self._service is None:
             return [event]
-        told = self._as_one(event)
-        node = event.member.record.node_id
-        if event.kind == EventKind.CONFLICT and told is None:
-            self._twins[node] = None
-            while len(self._twins) > TWINS_MAX:
-                del self._twins[next(iter(self._twins))]
+        told, node = self._as_one(event), event.member.record.node_id
         if told is None:
+            if event.kind == EventKind.CONFLICT:
+                self._twins[node] = None
+                if len(self._twins) > TWINS_MAX:
+                    del self._twins[next(iter(self._twins))]
             return []
         if told.kind == EventKind.UP and node in self._twins:
             del self._twins[node]

@@ -1,4 +1,4 @@
-"""Which tests a stage leaves out: what tests/support/turns.py promises.
+"""Which tests a stage leaves out: what tests/support/crosses.py promises.
 
 Not here: the stages (tests/sanitized.sh, Makefile).
 """
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.crosses import enough, pairs_of
 from tests.support.pairs import WAIT_S
 from tests.support.programs import ROOT
-from tests.support.turns import enough, pairs_of
 
 ASKED = """
-from tests.support.turns import thinned
+from tests.support.crosses import thinned
 
 def pytest_collection_modifyitems(items):
     items[:] = thinned(items)
