@@ -62,7 +62,7 @@ cleared_each(void *arg, const mmi_entry *entry)
     }
 }
 
-/* What was set aside goes as well, or each bit would add to it. */
+/* What was set aside goes as well, or each bit would add to it; so would names that no sync kept. */
 static void
 snapshot_clear_quarantine(spool_rig *r)
 {
@@ -73,6 +73,7 @@ snapshot_clear_quarantine(spool_rig *r)
     for (int i = 0; i < c.count; i++) {
         CHECK_INT(CALL(&r->disk, unlink, dir, c.name[i]), MM_OK);
     }
+    CHECK_INT(CALL(&r->disk, sync_folder, dir), MM_OK);
     CALL(&r->disk, close, dir);
 }
 
@@ -105,6 +106,7 @@ snapshot_restore(spool_rig *r, const snapshot *s)
             snapshot_put_file(r, s->name[i], s->data[i], s->size[i]);
         }
     }
+    CHECK_INT(CALL(&r->disk, sync_folder, r->disk.dir), MM_OK);
 }
 
 static void

@@ -74,7 +74,7 @@ class Scene:
     def done(self) -> int:
         """How many effects there are."""
         with closing(connect(self.database)) as connection:
-            rows = connection.cursor().execute("SELECT count(*) FROM effects")
+            rows = connection.cursor().execute("SELECT coalesce(max(rowid), 0) FROM effects")
             return int(rows.fetchone()[0])
 
     def booked(self) -> Counter[int]:

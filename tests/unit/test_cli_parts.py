@@ -166,6 +166,15 @@ def test_a_number_behind_the_end_is_told(
         assert run(capsys, "export", spool, *file, "--from", start)[::2] == (Code.OK, "")
 
 
+def test_tail_tells_of_a_number_behind_the_end(spool: Path, capsys: Told) -> None:
+    """As `export` does."""
+    for start in (COUNT + 1, 999_999):
+        told = f"nothing is printed: the spool ends at {COUNT}, and it was to begin with {start}\n"
+        assert run(capsys, "tail", spool, "--from", start) == (Code.OK, "", told)
+    for start in ("latest", COUNT):
+        assert run(capsys, "tail", spool, "--from", start)[::2] == (Code.OK, "")
+
+
 def test_tail_takes_a_number_or_a_place(spool: Path, capsys: Told) -> None:
     """Not both; without either it is the last ten."""
     assert called(capsys, "tail", spool, "-n", "3", "--since", "5m")[0] == Code.USAGE

@@ -132,6 +132,8 @@ def test_harm_in_the_last_file_is_left_as_it_is(tmp_path: Path, capsys: Told) ->
     code, out, _ = run(capsys, "tail", tmp_path / "s")
     assert [line.split()[0] for line in out.splitlines()] == ["1", "2", "3", "4", "5"]
     assert out.splitlines()[2] == "3 to 3: harmed"
+    assert code == Code.FAILED
+    assert run(capsys, "tail", tmp_path / "s", "-n", 2)[0] == Code.OK
     assert run(capsys, "export", tmp_path / "s")[0] == Code.FAILED
     code, _, err = run(capsys, "trim", tmp_path / "s", 0)
     assert code == Code.FAILED

@@ -160,10 +160,21 @@ def _tail(given: Given) -> Code:
         raise UsageError(f"-n is {count}; it is 1 and more")
     begin = spools.begin_at(given.first, given.since) or Begin("last", count)
     removed = Removed(begin.kind == "seq")
+    harmed = False
     for one in spools.tail(given.path, given.remote, begin, given.follow, removed):
         text = json.dumps(spool_export.row_of(one)) if given.json else spools.line_of(one)
         print(text, flush=given.follow)
-    return Code.FAILED if removed.any else Code.OK
+        harmed = harmed or isinstance(one, SpoolGap)
+    if removed.named and removed.last is not None:
+        _tell_of_nothing("printed", removed.last, begin.value)
+    return Code.FAILED if harmed or removed.any else Code.OK
+
+
+def _tell_of_nothing(done: str, end: int, first: int) -> None:
+    """Tell of a begin that is behind all messages."""
+    if end < first:
+        said = f"the spool ends at {end}, and it was to begin with {first}"
+        print(f"nothing is {done}: {said}", file=sys.stderr)
 
 
 def _export(given: Given) -> Code:
@@ -185,9 +196,8 @@ def _export(given: Given) -> Code:
             with open(to, "w", encoding="utf-8") as file:
                 count, lost = spool_export.write_lines(read, file)
         end = view.info().last_seq
-    if part.named and not count and end < first:
-        said = f"the spool ends at {end}, and it was to begin with {first}"
-        print(f"nothing is written: {said}", file=sys.stderr)
+    if part.named and not count:
+        _tell_of_nothing("written", end, first)
     for gap in gaps:
         print(f"harmed, and not written: {gap.first} to {gap.last}", file=sys.stderr)
     if to is not None:
