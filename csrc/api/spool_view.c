@@ -1,7 +1,7 @@
 /*
  * api/spool_view.c: spools that another process may write, to be read.
  *
- * Not here: what is read of them (api/spool.c).  Law: as in spool/view.h.
+ * Not here: what is read of them (api/spool_reader.c).  Law: as in spool/view.h.
  */
 #include "api/spool.h"
 
