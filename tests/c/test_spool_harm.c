@@ -62,7 +62,7 @@ cleared_each(void *arg, const mmi_entry *entry)
     }
 }
 
-/* What was set aside goes as well, or each bit would add to it; so would names that no sync kept. */
+/* What was set aside goes as well, or each bit would add to it, as would names without a sync. */
 static void
 snapshot_clear_quarantine(spool_rig *r)
 {
