@@ -70,13 +70,30 @@ spool_put(const spool_call *c, PyObject *list, Py_ssize_t *at, mm_spool_did *all
     return rc;
 }
 
+/* Counts it in `told`: how many were taken, twice; and in its third place, if it has one, how many of
+ * those are kept. */
+static bool
+spool_tell(PyObject *told, const mm_spool_did *did)
+{
+    for (Py_ssize_t i = 0; i < PyList_Size(told); i++) {
+        const uint64_t more = i < 2 ? did->done : did->done - did->unkept;
+        PyObject *was = PyList_GetItem(told, i);
+        PyObject *sum = PyLong_FromUnsignedLongLong(PyLong_AsUnsignedLongLong(was) + more);
+        if (sum == NULL || PyList_SetItem(told, i, sum) != 0) {
+            return false;
+        }
+    }
+    return PyErr_Occurred() == NULL;
+}
+
 static PyObject *
-spool_run(const spool_call *c, PyObject *list, Py_ssize_t at)
+spool_run(const spool_call *c, PyObject *list, Py_ssize_t at, PyObject *told)
 {
     bool error = false;
     mm_spool_did did = { .done = 0 };
     int rc = spool_put(c, list, &at, &did, &error);
-    if (error) {
+    /* Here, since a signal's function may raise before the caller has what is returned. */
+    if ((did.done > 0 && !spool_tell(told, &did)) || error) {
         return NULL;
     }
     unsigned long long first = did.first, last = did.last, unkept = did.unkept;
@@ -125,48 +142,49 @@ spool_plan(mm_spool_plan *plan, PyObject *given)
     return PyErr_Occurred() == NULL;
 }
 
-/* spool_append(spool's address, messages: list[bytes], at, plan, flags, timeout_ms,
+/* spool_append(spool's address, messages: list[bytes], at, told, plan, flags, timeout_ms,
  * slice_ms) -> (code, how many of the list were taken, the numbers of the first and the last that
- * was put; 0: of none; how many of those taken are not kept).  With a producer: bytes and the
+ * was put; 0: of none; how many of those taken are not kept).  told: a list that counts what is
+ * taken, whatever becomes of what is returned.  With a producer: bytes and the
  * number of the list's first message behind them: also how many were repeated, the number of the
  * last of those, and the number that is kept when all is. */
 PyObject *
 mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if ((count != 7 && count != 9) || !PyList_Check(args[1])) {
-        return mmi_py_arguments("(address, list, at, plan, flags, timeout_ms, slice_ms)");
+    if ((count != 8 && count != 10) || !PyList_Check(args[1]) || !PyList_Check(args[3])) {
+        return mmi_py_arguments("(address, list, at, told, plan, flags, timeout_ms, slice_ms)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]);
     spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]),
-                     .flags = (uint32_t)PyLong_AsUnsignedLong(args[4]),
-                     .timeout_ms = PyLong_AsLongLong(args[5]),
-                     .slice_ms = PyLong_AsLongLong(args[6]) };
-    if (!spool_plan(&c.plan, args[3]) || !spool_origin(&c, args + 7, count - 7)) {
+                     .flags = (uint32_t)PyLong_AsUnsignedLong(args[5]),
+                     .timeout_ms = PyLong_AsLongLong(args[6]),
+                     .slice_ms = PyLong_AsLongLong(args[7]) };
+    if (!spool_plan(&c.plan, args[4]) || !spool_origin(&c, args + 8, count - 8)) {
         return NULL;
     }
     if (PyErr_Occurred() != NULL || at < 0) {
         return PyErr_Occurred() != NULL ? NULL : mmi_py_arguments("a place in the list");
     }
-    return spool_run(&c, args[1], at);
+    return spool_run(&c, args[1], at, args[3]);
 }
 
-/* spool_put(spool's address, messages: list[bytes], at, plan) -> as spool_append,
+/* spool_put(spool's address, messages: list[bytes], at, told, plan) -> as spool_append,
  * of those that had room at this moment */
 PyObject *
 mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if ((count != 4 && count != 6) || !PyList_Check(args[1])) {
-        return mmi_py_arguments("(address, list, at, plan)");
+    if ((count != 5 && count != 7) || !PyList_Check(args[1]) || !PyList_Check(args[3])) {
+        return mmi_py_arguments("(address, list, at, told, plan)");
     }
     Py_ssize_t at = PyLong_AsSsize_t(args[2]);
     spool_call c = { .spool = (mm_spool *)PyLong_AsVoidPtr(args[0]), .now = true };
-    if (!spool_plan(&c.plan, args[3]) || !spool_origin(&c, args + 4, count - 4)) {
+    if (!spool_plan(&c.plan, args[4]) || !spool_origin(&c, args + 5, count - 5)) {
         return NULL;
     }
     if (PyErr_Occurred() != NULL || at < 0) {
         return PyErr_Occurred() != NULL ? NULL : mmi_py_arguments("a place in the list");
     }
-    return spool_run(&c, args[1], at);
+    return spool_run(&c, args[1], at, args[3]);
 }

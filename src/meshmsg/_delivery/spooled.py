@@ -236,7 +236,8 @@ class Rows(Run):
         self._flags = 0 if receipts is None else lib.MM_SPOOL_IN_A_ROW
         check = spooled._feed.check_open
         super().__init__(spooled.spool, run, meta, check=check, doing="sending")
-        self._spooled, self._counts, self._receipts = spooled, counts, receipts
+        self._told = counts  # where this list is, and how many of all lists were sent
+        self._spooled, self._receipts = spooled, receipts
 
     def at_once(self, pointer: Any) -> int:
         """Put those that have room at this moment."""
@@ -247,15 +248,14 @@ class Rows(Run):
 
     def _row_at_once(self) -> int:
         row = self._run[self.at : self.at + IN_A_ROW]
-        rc, done, *did = native.spool_put(self._spool._address, row, 0, self._plan)
+        rc, done, *did = native.spool_put(self._spool._address, row, 0, self._told, self._plan)
         return self._did(rc, done, *did)
 
     def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
-        """Count those that were put; what ended it comes up again with the next call."""
+        """Note those that were put; what ended it comes up again with the next call."""
         if not done:
             return super()._did(rc, 0, 0, 0, 0)
         super()._did(lib.MM_OK, done, first, last, dropped, *once)
-        self._counts[:] = self._counts[0] + done, self._counts[1] + done
         if self._receipts is not None:
             self._spooled.note(self._receipts, first, last, done)
         return EINTR if self.at < len(self._run) else int(lib.MM_OK)

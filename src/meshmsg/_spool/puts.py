@@ -151,7 +151,6 @@ class Run:
 
     Attributes:
         at: How many were taken.
-        put: How many of those the spool has, now or from before: what is dropped it has not.
         first, last: The numbers of the first and the last that was put; 0: of none.
         until: The number that is kept when all of them are; 0: of none.
         repeated: How many had been put before, as their origins say.
@@ -177,7 +176,13 @@ class Run:
         self._flags |= lib.MM_SPOOL_WAITS if wait else 0
         self.doing = doing
         self.at = self.first = self.last = self.until = self.repeated = self.original = 0
-        self.put = 0
+        self._told = [0, 0, 0]
+        """What the core counts: how many were taken, twice, and how many of those are kept."""
+
+    @property
+    def put(self) -> int:
+        """How many of those that were taken the spool has, now or from before."""
+        return self._told[-1]
 
     def __call__(self, pointer: Any, ms: int) -> int:
         """Put some, for one slice of the time at most."""
@@ -187,22 +192,21 @@ class Run:
             return int(lib.mm_spool_flush(pointer, spool._level, ms, SLICE_MS)) if waits else 0
         if self._check is not None:
             self._check()
-        given = (spool._address, self._run, before, self._plan, self._flags, ms, SLICE_MS)
-        rc, at, *did = native.spool_append(*given, *self._origin)
+        given = (spool._address, self._run, before, self._told, self._plan)
+        rc, at, *did = native.spool_append(*given, self._flags, ms, SLICE_MS, *self._origin)
         return self._did(rc, at - before, *did)
 
     def at_once(self, pointer: Any) -> int:
         """Put those that have room at this moment."""
         before = self.at
-        given = (self._spool._address, self._run, before, self._plan)
+        given = (self._spool._address, self._run, before, self._told, self._plan)
         rc, at, *did = native.spool_put(*given, *self._origin)
         return self._did(rc, at - before, *did)
 
-    def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
-        """Count what was taken; `once`: of those that have an origin, as mm_spool_did has it."""
+    def _did(self, rc: int, done: int, first: int, last: int, _: int, *once: int) -> int:
+        """Note what was taken; `once`: of those that have an origin, as mm_spool_did has it."""
         repeated, original, until = once or (0, 0, last)
         self.at += done
-        self.put += done - dropped
         self.first, self.last = self.first or first, last or self.last
         self.repeated += repeated
         self.original = original if repeated else self.original
