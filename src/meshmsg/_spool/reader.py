@@ -69,11 +69,14 @@ class SpoolReader:
         self._ready = False
         self._made: deque[SpoolMessage | SpoolGap] = deque()
         """What an iteration made, and did not give out yet."""
+        self._got: list[SpoolMessage | SpoolGap] = []
+        """What a read has so far: one that a signal's function breaks off leaves it to the next."""
 
     @property
     def seq(self) -> int:
         """The number that is read next."""
-        return seq_of(self._made[0]) if self._made else self._seq
+        first = self._made or self._got
+        return seq_of(first[0]) if first else self._seq
 
     def seek(self, seq: int) -> None:
         """Go on with another number, forth or back.
@@ -92,6 +95,7 @@ class SpoolReader:
             self._seq = seq
             self._ready = False
             self._made.clear()
+            self._got = []
 
     def read(
         self, max_messages: int = 1000, *, timeout: float | None = 0
@@ -126,7 +130,7 @@ class SpoolReader:
     ) -> list[SpoolMessage | SpoolGap]:
         """Read up to so many; `whole` False: those of one batch, which takes little memory."""
         deadline = ends_of(timeout)
-        got: list[SpoolMessage | SpoolGap] = []
+        got = self._got
         while len(got) < most and (whole or not got):
             late = deadline is not None and deadline <= time.monotonic()
             ms = 0 if got or late else to_ms(left_of(deadline))
@@ -135,7 +139,8 @@ class SpoolReader:
                     self._take(got, most)
                 elif got or late:
                     break
-        return got
+        self._got = got[most:]
+        return got[:most] if self._got else got
 
     def read_batch(
         self,
@@ -208,10 +213,11 @@ class SpoolReader:
         """Those numbers are not there any more."""
 
     def _give_back(self) -> None:
-        """What an iteration made and did not give out is read again."""
-        if self._made:
+        """What was made or read and not given out is read again."""
+        if self._made or self._got:
             self._seq = self.seq
             self._made.clear()
+            self._got = []
             lib.mm_spool_reader_seek(self._pointer, self._seq)
 
     @contextmanager
@@ -292,6 +298,7 @@ class SpoolReader:
         with self._lock:
             self._pointer = None
             self._made.clear()
+            self._got = []
         self._spool._close_readers(self._key)
 
     def __enter__(self) -> Self:
