@@ -71,6 +71,19 @@ mmi_feed_take(mm_feed *f, uint64_t now_us, uint64_t *seq)
     return true;
 }
 
+void
+mmi_feed_move(mm_feed *f, int64_t by_us)
+{
+    for (size_t i = 0; i < f->again_count; i++) {
+        feed_later one = f->again[i];
+        if (one.due_us > 0) { /* 0: at once, whatever the time is */
+            const uint64_t moved = one.due_us + (uint64_t)by_us;
+            one.due_us = by_us < 0 && one.due_us <= (uint64_t)-by_us ? 1 : moved;
+        }
+        heap_push(f->again, i, one);
+    }
+}
+
 size_t
 mmi_feed_take_below(mm_feed *f, uint64_t seq, uint64_t *seqs, size_t most)
 {

@@ -102,6 +102,36 @@ test_heap_gives_up_what_was_removed(void)
     mmi_free(f.again);
 }
 
+/* What is sent again at once stays in front; the others keep their order, also those that were to
+ * go long ago. */
+static void
+test_heap_waits_as_long_when_the_clock_is_set(void)
+{
+    static mm_feed f;
+    uint64_t seq;
+    f = (mm_feed){ .refs = 1 };
+    for (uint64_t i = 1; i <= 100; i++) {
+        CHECK_INT(mmi_feed_reserve(&f, 1), MM_OK);
+        mmi_feed_add(&f, i > 10 ? 1000 + i * 37 % 90 : 0, i);
+    }
+    CHECK_INT(f.delayed, 90);
+    mmi_feed_move(&f, -1000 - 5);
+    mmi_feed_move(&f, 5000);
+    for (uint64_t i = 1; i <= 10; i++) {
+        CHECK(mmi_feed_take(&f, 0, &seq));
+        CHECK_INT(seq, i);
+    }
+    CHECK(!mmi_feed_take(&f, 5000, &seq));
+    for (uint64_t due = 0; mmi_feed_take(&f, 5000 + 90, &seq);) {
+        const uint64_t at = seq * 37 % 90;
+        CHECK(at >= due || at <= 6); /* those that it was behind of are due at the same time */
+        due = at;
+    }
+    CHECK_INT(f.again_count, 0);
+    CHECK_INT(f.delayed, 0);
+    mmi_free(f.again);
+}
+
 /* What the socket has finds its way back without memory. */
 static void
 test_heap_keeps_room_for_what_is_on_its_way(void)
@@ -244,6 +274,7 @@ main(void)
 {
     test_heap_gives_what_is_due_first();
     test_heap_gives_up_what_was_removed();
+    test_heap_waits_as_long_when_the_clock_is_set();
     test_heap_keeps_room_for_what_is_on_its_way();
     test_lives_beside_each_other_lose_nothing();
     return 0;

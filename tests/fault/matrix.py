@@ -201,6 +201,7 @@ ROWS: dict[str, Row] = {
         c/test_spool_keep.c::test_a_clock_that_jumps_does_not_empty_it
         ::test_leases_hold_the_lowest_until_they_are_over
         c/test_spool_sweep.c::test_a_clock_that_jumps_is_told_of_and_half_is_kept
+        fault/test_faults_clock.py::test_f20_a_delay_is_as_long_as_it_was_to_be
         fault/test_faults_disk.py::test_f20_a_clock_that_was_years_off_changes_no_order
         sim/test_time_claims.py::test_a_wall_clock_that_jumps_disturbs_nothing""",
     ),

@@ -78,7 +78,7 @@ def all_of(reader: Any, how: str) -> list[int]:
                 got += take(reader)
             else:
                 for message in reader:
-                    got.append(message.seq)  # noqa: PERF401 - those in front of the break count
+                    got.append(message.seq)
     return got
 
 

@@ -6,7 +6,7 @@ else ends such a call (test_spool_sent.py), signals in a call that waits (test_s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,13 +34,12 @@ def breaking(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Break each call that puts something off."""
     names = {name: getattr(native, name) for name in dir(native) if not name.startswith("__")}
     names |= {name: breaking(names[name]) for name in ("spool_append", "spool_put")}
     for module in (meshmsg._spool.puts, meshmsg._delivery.spooled):
         monkeypatch.setattr(module, "native", SimpleNamespace(**names))
-    yield
 
 
 @pytest.mark.usefixtures("broken")

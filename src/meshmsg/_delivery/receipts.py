@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.errors import UndeliveredError, UsageError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._socket.base import SocketBase
 
 Outcome = Literal["acked", "unknown", "expired", "attempts", "dropped"]
@@ -41,7 +42,7 @@ class _Run(Protocol):
     def _known(self, at: int) -> Outcome | None: ...
 
 
-class ReceiptForm:
+class ReceiptForm(Unshared):
     """Of one message: made by `send(confirm=True)`, or one of those of `send_many`."""
 
     _outcome: Outcome | None = None

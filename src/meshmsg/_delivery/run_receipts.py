@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import UndeliveredError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._delivery.receipts import OUTCOMES, WORDS, Outcome, ReceiptForm, Survives
 from meshmsg._hints.plural import counted
 from meshmsg._socket.base import SocketBase
@@ -29,7 +30,7 @@ _DROPPED: int = lib.MM_RECEIPT_DROPPED
 _ACKED: int = lib.MM_RECEIPT_ACKED
 
 
-class ReceiptsForm(Sequence[ReceiptT], Generic[ReceiptT]):
+class ReceiptsForm(Unshared, Sequence[ReceiptT], Generic[ReceiptT]):
     """Of messages of a run, in the order in which they were sent."""
 
     _kind: ClassVar[Any]

@@ -22,6 +22,7 @@ from meshmsg._binding.errors import (
     UsageError,
     WouldBlockError,
 )
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool.arguments import SEQ_MAX, cursor_name, whole
 from meshmsg._spool.held import Held, Inside, first_and_last
 from meshmsg._spool.message import SpoolGap, SpoolMessage
@@ -69,7 +70,7 @@ def settled(spool: Held, begin: Begin, at: Callable[[int], _FoundT]) -> _FoundT:
     return begun(spool, begin, at)
 
 
-class SpoolCursor:
+class SpoolCursor(Unshared):
     """Which messages of a spool somebody is done with, kept beside them; made by `Spool.cursor`.
 
     All messages up to its `floor` are done, and any above it. Its file is written about once a

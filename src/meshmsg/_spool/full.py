@@ -54,6 +54,10 @@ _BESIDE = 4200
 """Bytes that a message takes beside its own, or a few more: the heads of another segment file and
 of a batch, and the end of the file."""
 _ROOM = "; trimming it, or acknowledging what it has, makes room"
+_ALL_THE_SAME = (
+    "; another file was refused all the same, as by a limit of this process (open files, the size "
+    "of one) or a quota"
+)
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
 
@@ -66,6 +70,8 @@ def why_full(spool: Filled, doing: str) -> str:
         return f": it had {', '.join(has)}{_not_done(spool)}{_ROOM}"
     free = _free(spool.path)
     disk = "" if free is None else f", which has {counted(free, 'byte')} free"
+    if free is not None and free >= 2 * spool._file_bytes:
+        disk += _ALL_THE_SAME
     also = f"; it had {', '.join(has)}" if has else ""
     return f" on the disk{disk}{also}" + (_not_done(spool) if doing in PUTS else "")
 
@@ -78,8 +84,10 @@ def why_late(spool: Filled, doing: str) -> str:
     if limits:
         return f"; it has {', '.join(has)}{_not_done(spool)}"
     free = _free(spool.path)
-    if free is None or free >= spool._file_bytes:
+    if free is None:
         return ""
+    if free >= 2 * spool._file_bytes:
+        return _ALL_THE_SAME if _disk_refused(spool) else ""
     file = counted(spool._file_bytes, "byte")
     return f"; the disk has {counted(free, 'byte')} free, and a file takes {file}{_not_done(spool)}"
 
@@ -101,6 +109,14 @@ def _as_refused(spool: Filled) -> tuple[list[str], bool]:
         return has, False
     need = f"a message needs some {counted(_BESIDE, 'byte')} more than its own"
     return [*has[:-1], f"{has[-1]}, and {need}, for the head of another file"], True
+
+
+def _disk_refused(spool: Filled) -> bool:
+    """Return whether the last time that there was no room was for want of another file."""
+    try:
+        return int(spool._inspected().full_why) == int(lib.MM_SPOOL_FULL_DISK)
+    except MeshError:
+        return False  # it was closed meanwhile
 
 
 def _of_limits(spool: Filled) -> tuple[list[str], list[str]]:

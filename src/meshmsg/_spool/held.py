@@ -37,6 +37,7 @@ from meshmsg._binding.errors import (
     TooLargeError,
     WouldBlockError,
 )
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool.arguments import no_spool
 from meshmsg._spool.full import why_full, why_late
 
@@ -103,7 +104,7 @@ class Putting(Protocol):
         ...
 
 
-class Held(ABC):
+class Held(Unshared, ABC):
     """What a spool and its readers share."""
 
     _pointer: Any = None
@@ -288,6 +289,9 @@ class Held(ABC):
             return WouldBlockError(f"{what}: not now{why_late(self, doing)}", code=rc)
         if rc == lib.MM_ENOENT:
             why = no_spool(self.path) or "a file of the spool is not there"
+            return SpoolError(f"{what}: {why}", code=rc)
+        if rc == lib.MM_ENOTSUP:
+            why = "a file of it is of a later version, or is no plain file, and is left as it is"
             return SpoolError(f"{what}: {why}", code=rc)
         if rc == lib.MM_ENOMEM:
             return MemoryError(f"{what}: no memory")

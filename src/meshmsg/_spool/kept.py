@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, SLICE_MS, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError, WouldBlockError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool.arguments import cursor_name, lease_ms, whole
 from meshmsg._spool.cursor import (
     SpoolCursor,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class SpoolLease:
+class SpoolLease(Unshared):
     """Holds what is in a spool from a number on; made by `Spool.lease`.
 
     It ends by itself; `with` releases it. It is in memory only: after a crash there is none.

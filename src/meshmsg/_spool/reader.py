@@ -27,6 +27,7 @@ from meshmsg._binding.core import (
     to_ms,
 )
 from meshmsg._binding.errors import ClosedError, SpoolCorruptError, SpoolTrimmedError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool.arguments import SEQ_MAX, whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
 from meshmsg._spool.held import Held
@@ -42,7 +43,7 @@ _RUN = 1000
 """Messages of a batch that an iteration has made at once."""
 
 
-class SpoolReader:
+class SpoolReader(Unshared):
     """Reads the messages of a spool in their order; made by `Spool.reader`.
 
     Iterating gives what there is, and ends where that ends. For one thread at a time; others may

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import lib, to_ms
 from meshmsg._binding.errors import ClosedError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool import cursor as threads
 from meshmsg._spool import kept
 from meshmsg._spool.arguments import lease_ms
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class SpoolCursor:
+class SpoolCursor(Unshared):
     """Which messages of a spool somebody is done with, kept beside them; made by `Spool.cursor`.
 
     All messages up to its `floor` are done, and any above it. Its file is written about once a
@@ -251,7 +252,7 @@ class _NotDone(SpoolReader):
         self._cursor._open()
 
 
-class SpoolLease:
+class SpoolLease(Unshared):
     """Holds what is in a spool from a number on; made by `Spool.lease`.
 
     It ends by itself; `async with` releases it. It is in memory only: after a crash there is none.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool import reader as threads
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _Read = list[SpoolMessage | SpoolGap]
 
 
-class SpoolReader:
+class SpoolReader(Unshared):
     """Reads the messages of a spool in their order; made by `Spool.reader`.
 
     `async for` gives what there is, and ends where that ends. For one task at a time.

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from meshmsg._binding.core import EAGAIN, ends_of, left_of, lib
 from meshmsg._binding.errors import ClosedError
+from meshmsg._binding.unshared import Unshared
 from meshmsg._spool import spool as threads
 from meshmsg._spool.held import Putting
 from meshmsg.aio._spool.later import Job, Later
@@ -29,7 +30,7 @@ def read_when(durability: str) -> int:
     return DURABLE if durability == "disk" else WRITTEN
 
 
-class Waits:
+class Waits(Unshared):
     """A spool, and the loops whose tasks wait for it."""
 
     _spool: threads.Spool
