@@ -188,23 +188,21 @@ class Prober:
             self._ping_at(row, number, probe, address)
 
     def _end(self, now: float) -> None:
-        self.deadline = NEVER
-        for number, probe in list(self.probes.items()):
-            if probe.deadline > now:
-                self.deadline = min(self.deadline, probe.deadline)
-            elif not probe.indirect:
+        for number, probe in [one for one in self.probes.items() if one[1].deadline <= now]:
+            if not probe.indirect:
                 self._ask_others(now, number, probe)
             elif self._is_behind(now, probe):
                 self._wait_on(now, probe)
             else:
                 self._take(number)
                 self._failed(now, probe)
-        for number, relay in list(self.relays.items()):
-            if relay.deadline > now:
-                self.deadline = min(self.deadline, relay.deadline)
-            elif number in self.relays:
+        for number, relay in [one for one in self.relays.items() if one[1].deadline <= now]:
+            if number in self.relays:
                 self._over(relay)
                 self._nack(relay, refused=False)
+        ends = [probe.deadline for probe in self.probes.values()]
+        ends += [relay.deadline for relay in self.relays.values()]
+        self.deadline = min(ends, default=NEVER)
 
     def _is_behind(self, now: float, probe: Probe) -> bool:
         """Whether silence says nothing of a member: messages come here, but none yet is an answer
