@@ -83,6 +83,8 @@ class Prober:
         """When a message came last, whatever it was."""
         self._answered = -NEVER
         """When that was asked which was answered: of all that was, the last."""
+        self._late_at = -NEVER
+        """When an answer came last that was not in time."""
         self._checked_last = False
         self._began: dict[bytes, float] = {}
         """By member, in order of time: when evidence began the last probe of it."""
@@ -206,13 +208,15 @@ class Prober:
 
     def _is_behind(self, now: float, probe: Probe) -> bool:
         """Whether silence says nothing of a member: messages come here, but none yet is an answer
-        to what was asked later than it. Then its own may be among those that wait."""
+        to what was asked later than it. Then its own may be among those that wait. An answer that
+        is late says so again."""
         times = self.here.times
         return (
             not self._hears(probe)
             and not probe.nacks
             and now - self.came_at <= times.indirect * self.here.slowness
-            and now - probe.sent < times.behind
+            and now - max(probe.sent, self._late_at) < times.behind
+            and now - probe.sent < times.behind_max
         )
 
     def _hears(self, probe: Probe) -> bool:
@@ -311,6 +315,8 @@ class Prober:
                 if direct and not probe.indirect:
                     took = now - probe.sent
                     row.rtt = took if row.rtt is None else row.rtt * 0.875 + took * 0.125
+                if probe.late:
+                    self._late_at = now
                 if probe.late < BEHIND:
                     self.here.feel(-1)
                 self.opinions.heard(now, row)
