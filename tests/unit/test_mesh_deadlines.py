@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from meshmsg._mesh.core import Core
@@ -156,7 +156,7 @@ SAID = {
     for by in MEMBERS
 }
 acts = st.tuples(
-    st.sampled_from(("suspect", "suspect", "refused", "failed", "silent", "heard", "frozen")),
+    st.sampled_from(("suspect", "refused", "failed", "shut", "silent", "heard", "frozen")),
     st.sampled_from(MEMBERS),
     st.sampled_from(MEMBERS),
     st.sampled_from((0.0, 0.1, 0.45, 1.0, 3.0)),
@@ -175,7 +175,8 @@ def do(one: Opinions, now: float, what: str, subject: int, by: int) -> None:
         one.look_again()
         one.postpone(2.0)
     else:
-        one.accuse(now, row, Rumour.SUSPECT, last=what == "silent")
+        kind = Rumour.REFUSED if what == "shut" else Rumour.SUSPECT
+        one.accuse(now, row, kind, last=what == "silent")
 
 
 def thought(one: Opinions) -> dict[bytes, tuple[object, ...]]:
@@ -186,6 +187,7 @@ def thought(one: Opinions) -> dict[bytes, tuple[object, ...]]:
     }
 
 
+@example([("shut", 4, 1, 0.0), ("silent", 4, 1, 3.0), ("heard", 1, 1, 3.0), ("heard", 1, 1, 3.0)])
 @given(st.lists(acts, max_size=40))
 def test_suspicions_end_as_if_all_were_looked_at_each_time(
     steps: list[tuple[str, int, int, float]],
