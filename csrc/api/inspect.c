@@ -381,6 +381,21 @@ mm_peer_more(mm_handle socket, uint64_t peer, void *metadata, size_t metadata_ca
 }
 
 int
+mm_peer_address(mm_handle socket, uint64_t peer, char *address, size_t cap)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    const char *found = mmi_socket_peer_address(s, peer);
+    if (found != NULL && cap > 0) {
+        mmi_text_copy(address, cap, found);
+    }
+    return mmi_api_leave(s, found != NULL ? MM_OK : MM_ESTATE);
+}
+
+int
 mm_stop_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_t *count)
 {
     return inspect_all(socket, mmi_stop_inspect, out, cap, count);

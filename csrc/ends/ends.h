@@ -69,6 +69,7 @@ uint32_t mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap);
 uint32_t mmi_socket_attempts(mmi_socket *s, void *out, uint32_t cap);
 /* As mmi_link_inspect_more.  MM_ESTATE: it is no peer. */
 int mmi_socket_peer_more(mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate);
+const char *mmi_socket_peer_address(mmi_socket *s, uint64_t peer);   /* NULL: it is no peer */
 bool mmi_socket_drain_inspect(mmi_socket *s, mm_drain_info *info); /* true: nothing left to wait for */
 bool mmi_socket_subscribed_inspect(mmi_socket *s, mm_subscribed_info *info);   /* the same */
 

@@ -76,19 +76,37 @@ mmi_socket_peers(mmi_socket *s, void *out, uint32_t cap)
     return count;
 }
 
-int
-mmi_socket_peer_more(mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate)
+/* NULL: it is no peer. */
+static const mmi_link *
+inspect_link(mmi_socket *s, uint64_t peer)
 {
     MMI_SOCKETS_OF (s, one) {
         MMI_LIST_EACH (&one->links, node, after) {
             const mmi_link *link = MMI_CONTAINER_OF(node, mmi_link, node);
             if (mmi_link_is_peer(link) && link->pipe.id == peer) {
-                mmi_link_inspect_more(link, metadata, certificate);
-                return MM_OK;
+                return link;
             }
         }
     }
-    return MM_ESTATE;
+    return NULL;
+}
+
+int
+mmi_socket_peer_more(mmi_socket *s, uint64_t peer, mmi_octets *metadata, mmi_octets *certificate)
+{
+    const mmi_link *link = inspect_link(s, peer);
+    if (link == NULL) {
+        return MM_ESTATE;
+    }
+    mmi_link_inspect_more(link, metadata, certificate);
+    return MM_OK;
+}
+
+const char *
+mmi_socket_peer_address(mmi_socket *s, uint64_t peer)
+{
+    const mmi_link *link = inspect_link(s, peer);
+    return link != NULL ? link->address : NULL;
 }
 
 uint32_t

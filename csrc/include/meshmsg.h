@@ -392,6 +392,8 @@ MM_API int mm_socket_peers(mm_handle socket, mm_peer *out, uint32_t cap, uint32_
  * MM_ESTATE: it is no peer any more. */
 MM_API int mm_peer_more(mm_handle socket, uint64_t peer, void *metadata, size_t metadata_cap, void *certificate,
                         size_t certificate_cap);
+/* The address alone, for who has many and asks often; cut to cap, with its 0.  MM_ESTATE: it is no peer any more. */
+MM_API int mm_peer_address(mm_handle socket, uint64_t peer, char *address, size_t cap);
 /* count; reading takes nothing away; first seq is 1; cap 0: tells of pending drops now */
 MM_API int mm_socket_events(mm_handle socket, uint64_t from_seq, mm_event *out, uint32_t cap, uint64_t *next_seq);
 MM_API int mm_socket_attempts(mm_handle socket, mm_attempt *out, uint32_t cap, uint32_t *count);  /* likewise */

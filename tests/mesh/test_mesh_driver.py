@@ -27,7 +27,7 @@ from meshmsg._mesh.told import (
     State,
     Stranger,
 )
-from meshmsg._socket.peers import PEERS_FIRST, addresses_of
+from meshmsg._socket.peers import PEERS_FIRST, address_of, addresses_of
 from meshmsg.mesh import _driver, _link
 from meshmsg.mesh._driver import Driver
 from meshmsg.mesh._link import Link
@@ -366,9 +366,12 @@ def test_where_peers_are_is_what_peers_of_the_socket_say() -> None:
         again = addresses_of(router._handle, {first: "as it was", b"who left": "there"})
         assert again == {**found, first: "as it was"}
         assert again[second].startswith("tcp://127.0.0.1:")
+        assert {one: address_of(router._handle, one) for one in found} == found
+        assert address_of(router._handle, b"who left") == ""
         for other in others:
             other.close()
     assert addresses_of(router._handle, found) == {}
+    assert address_of(router._handle, first) == ""
 
 
 def test_what_waits_for_a_connection_has_a_limit(nodes: list[Node]) -> None:

@@ -135,6 +135,22 @@ def test_who_is_spoken_to_and_never_answered_blames_others_after_a_minute() -> N
     assert state(node, 1) == State.SUSPECT
 
 
+def test_who_is_answered_late_blames_nobody_for_longer_but_not_for_ever() -> None:
+    """Each answer is to a question of before: it is behind, and not cut off."""
+    node, now, step = asking(), BEGAN, TIMES.behind - 5.0
+    earlier = [begins(node, 4, BEGAN - 1.0) for _ in range(int(TIMES.behind_max / step))]
+    begins(node, 1, BEGAN)
+    for question in earlier:
+        ticks(node, now, now + step, speaker=2)
+        now += step
+        assert state(node, 1) == State.ALIVE
+        answered(node, question, 4, now)
+    ticks(node, now, BEGAN + TIMES.behind_max - 1.0, speaker=2)
+    assert state(node, 1) == State.ALIVE
+    ticks(node, BEGAN + TIMES.behind_max - 1.0, BEGAN + TIMES.behind_max + 1.0, speaker=2)
+    assert state(node, 1) == State.SUSPECT
+
+
 def test_silence_says_nothing_of_a_node_that_was_proven_to_hear() -> None:
     """Helpers that do not answer are gone themselves: so the few of a cut are not slow."""
     node = asking()

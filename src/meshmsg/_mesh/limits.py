@@ -139,6 +139,8 @@ class Times:
     """How late a tick must be for this process to have been frozen."""
     behind: float = 60.0
     """How long a node that others speak to, and nobody answers, takes that for its own fault."""
+    behind_max: float = 600.0
+    """The same, as long as answers come that are late."""
     again: float = 0.05
     """Between two looks whether it is still so."""
     refute: float = 0.1

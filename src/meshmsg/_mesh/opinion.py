@@ -7,6 +7,7 @@ however many they are, only say when it asks. Whoever is heard is alive.
 
 from __future__ import annotations
 
+from .ending.deadlines import Deadlines
 from .here import Here
 from .joining.admission import Admission
 from .limits import (
@@ -29,9 +30,6 @@ from .octets import (
 from .table import HERE, Row, Suspicion, observers
 from .told import EventKind, Record, State
 
-AGAIN = 1.0
-"""Seconds between two looks at a suspicion that is over its time, as its member is asked still."""
-
 
 class Opinions:
     """The states of all members, and why."""
@@ -39,6 +37,7 @@ class Opinions:
     def __init__(self, here: Here) -> None:
         self.here = here
         self.suspects: dict[bytes, Row] = {}
+        self.deadlines = Deadlines(self.suspects)
         self.checks: list[bytes] = []
         """Members to probe out of their turn."""
         self.looks: dict[bytes, None] = {}
@@ -50,6 +49,8 @@ class Opinions:
         self.refute_at = float("inf")
         self._refute_over = -1
         self._refuted = float("-inf")
+        self._aged_at = 0.0
+        """When the first of those who are gone may be due for what age does."""
         self.admission = Admission(here)
 
     # Records
@@ -241,7 +242,7 @@ class Opinions:
         suspicion = row.suspicion
         if last and suspicion is not None and suspicion.looked:
             suspicion.silent = True
-            self.expiry = min(self.expiry, suspicion.deadline)
+            self._plan(row)
 
     def _suspect(self, now: float, row: Row, said: Statement) -> None:
         here, suspicion = self.here, row.suspicion
@@ -262,11 +263,15 @@ class Opinions:
             suspicion.deadline = min(before, suspicion.deadline)
         if refused:
             self._look(now, row)
-        self.expiry = min(self.expiry, self._due(suspicion))
+        self._plan(row)
 
-    def _due(self, suspicion: Suspicion) -> float:
-        """Return when there is something to do about a suspicion."""
-        return suspicion.deadline - (0 if suspicion.looked else self._looking)
+    def _plan(self, row: Row) -> None:
+        """Have something done about a suspect as its time, which is another now, is over."""
+        suspicion = row.suspicion
+        if suspicion is not None:
+            self.deadlines.put(row)
+            due = suspicion.deadline - (0 if suspicion.looked else self._looking)
+            self.expiry = min(self.expiry, due)
 
     @property
     def _looking(self) -> float:
@@ -281,7 +286,7 @@ class Opinions:
             looks = self.looks_later if row.heard is None else self.looks
             looks[row.signed.handle] = None
             suspicion.deadline = max(now, min(suspicion.deadline, now + self._looking))
-            self.expiry = min(self.expiry, suspicion.deadline)
+            self._plan(row)
 
     def is_enough(self, row: Row) -> bool:
         """Whether so many accuse a member that nobody else need be asked about it."""
@@ -293,6 +298,7 @@ class Opinions:
         for row in self.suspects.values():
             if row.suspicion is not None and not row.suspicion.silent:
                 row.suspicion.looked = False
+                self._plan(row)
 
     def _pass_on(self, said: Statement) -> None:
         self.here.rumours.add(said.kind, said.subject, said.by, statement_raw(said))
@@ -341,19 +347,13 @@ class Opinions:
     # Time
 
     def expire(self, now: float) -> None:
-        """End the suspicions whose time is over."""
-        self.expiry = float("inf")
-        for row in list(self.suspects.values()):
-            suspicion = row.suspicion
-            if suspicion is None:
-                continue
-            if suspicion.silent and suspicion.deadline <= now:
+        """End the suspicions whose time is over; ask those a last time whose time is nearly so."""
+        for row in self.deadlines.to_ask(now, self._looking):
+            self._look(now, row)
+        for row in self.deadlines.over(now):
+            if row.suspicion is not None and row.suspicion.silent:
                 self._unreachable(now, row)
-                continue
-            if not suspicion.looked and self._due(suspicion) <= now:
-                self._look(now, row)
-            due = self._due(suspicion)  # over, and not silent: it is still being asked
-            self.expiry = min(self.expiry, due if due > now else now + AGAIN)
+        self.expiry = self.deadlines.first(self._looking)
 
     def postpone(self, late: float) -> None:
         """Give everybody the time that this process was frozen."""
@@ -361,6 +361,7 @@ class Opinions:
             if row.suspicion is not None:
                 row.suspicion.deadline += late
                 row.suspicion.start += late
+                self.deadlines.put(row)
         self.expiry += late
 
     def _unreachable(self, now: float, row: Row) -> None:
@@ -384,33 +385,48 @@ class Opinions:
 
     def forget(self, now: float, row: Row) -> None:
         """Wait for a member no more."""
+        self._aged_at = 0.0  # how many are forgotten is limited
         self.here.table.change(row, State.FORGOTTEN, now, self.here.me.handle)
         self.here.tell(EventKind.FORGOTTEN, row)
 
     def sweep(self, now: float) -> None:
         """Forget who is unreachable for long; remove who is forgotten, or left, for longer."""
-        here, times = self.here, self.here.times
-        forgotten = []
-        for row in list(here.table.absent.values()):
-            age = now - row.since
-            if row.state == State.UNREACHABLE:
-                least = times.forget if row.heard is not None else times.forget_unheard
-                if age >= least or (_was_asked(row) and self._replaced(row)):
-                    self.forget(now, row)
-            elif row.state == State.LEFT:
-                if age >= times.left_kept:
-                    self._remove(row)
-            elif row.state == State.FORGOTTEN:
-                if age >= times.forgotten_kept:
-                    self._remove(row)
-                else:
-                    forgotten.append(row)
-        forgotten.sort(key=lambda row: row.since)
-        for row in forgotten[: max(0, len(forgotten) - FORGOTTEN_MAX)]:
-            self._remove(row)
+        for row in self._namesakes():
+            if row.state == State.UNREACHABLE and _was_asked(row) and self._replaced(row):
+                self.forget(now, row)
+        if self._aged_at <= now:
+            self._age(now)
         for row in self.admission.giving_way():
             if row.state == State.UNREACHABLE:
                 self.forget(now, row)
+            self._remove(row)
+
+    def _namesakes(self) -> list[Row]:
+        """Those who share a name with others: nobody else can be replaced."""
+        table, own = self.here.table, self.here.me.record.name
+        return [row for name in (own, *table.shared_names()) for row in table.named(name)]
+
+    def _age(self, now: float) -> None:
+        """Do what follows from how long all are gone, and say when that is to be done again."""
+        times = self.here.times
+        terms = (times.forget, times.forget_unheard, times.left_kept, times.forgotten_kept)
+        self._aged_at = now + min(terms)  # nobody who goes later is due before
+        forgotten = []
+        for row in list(self.here.table.absent.values()):
+            least = times.forget if row.heard is not None else times.forget_unheard
+            if row.state != State.UNREACHABLE:
+                left = row.state == State.LEFT
+                least = times.left_kept if left else times.forgotten_kept
+            if now - row.since < least:
+                self._aged_at = min(self._aged_at, row.since + least)
+                if row.state == State.FORGOTTEN:
+                    forgotten.append(row)
+            elif row.state == State.UNREACHABLE:
+                self.forget(now, row)
+            else:
+                self._remove(row)
+        forgotten.sort(key=lambda row: row.since)
+        for row in forgotten[: max(0, len(forgotten) - FORGOTTEN_MAX)]:
             self._remove(row)
 
     def _remove(self, row: Row) -> None:

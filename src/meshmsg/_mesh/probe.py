@@ -83,6 +83,8 @@ class Prober:
         """When a message came last, whatever it was."""
         self._answered = -NEVER
         """When that was asked which was answered: of all that was, the last."""
+        self._late_at = -NEVER
+        """When an answer came last that was not in time."""
         self._checked_last = False
         self._began: dict[bytes, float] = {}
         """By member, in order of time: when evidence began the last probe of it."""
@@ -188,33 +190,33 @@ class Prober:
             self._ping_at(row, number, probe, address)
 
     def _end(self, now: float) -> None:
-        self.deadline = NEVER
-        for number, probe in list(self.probes.items()):
-            if probe.deadline > now:
-                self.deadline = min(self.deadline, probe.deadline)
-            elif not probe.indirect:
+        for number, probe in [one for one in self.probes.items() if one[1].deadline <= now]:
+            if not probe.indirect:
                 self._ask_others(now, number, probe)
             elif self._is_behind(now, probe):
                 self._wait_on(now, probe)
             else:
                 self._take(number)
                 self._failed(now, probe)
-        for number, relay in list(self.relays.items()):
-            if relay.deadline > now:
-                self.deadline = min(self.deadline, relay.deadline)
-            elif number in self.relays:
+        for number, relay in [one for one in self.relays.items() if one[1].deadline <= now]:
+            if number in self.relays:
                 self._over(relay)
                 self._nack(relay, refused=False)
+        ends = [probe.deadline for probe in self.probes.values()]
+        ends += [relay.deadline for relay in self.relays.values()]
+        self.deadline = min(ends, default=NEVER)
 
     def _is_behind(self, now: float, probe: Probe) -> bool:
         """Whether silence says nothing of a member: messages come here, but none yet is an answer
-        to what was asked later than it. Then its own may be among those that wait."""
+        to what was asked later than it. Then its own may be among those that wait. An answer that
+        is late says so again."""
         times = self.here.times
         return (
             not self._hears(probe)
             and not probe.nacks
             and now - self.came_at <= times.indirect * self.here.slowness
-            and now - probe.sent < times.behind
+            and now - max(probe.sent, self._late_at) < times.behind
+            and now - probe.sent < times.behind_max
         )
 
     def _hears(self, probe: Probe) -> bool:
@@ -313,6 +315,8 @@ class Prober:
                 if direct and not probe.indirect:
                     took = now - probe.sent
                     row.rtt = took if row.rtt is None else row.rtt * 0.875 + took * 0.125
+                if probe.late:
+                    self._late_at = now
                 if probe.late < BEHIND:
                     self.here.feel(-1)
                 self.opinions.heard(now, row)

@@ -218,6 +218,10 @@ class Table:
         if other != handle:
             self._twins.setdefault(name, {other}).add(handle)
 
+    def shared_names(self) -> list[str]:
+        """Return the names that several members have: nearly none is."""
+        return list(self._twins)
+
     def named(self, name: str) -> list[Row]:
         """Return the members of that name."""
         one = self._names.get(name)

@@ -14,6 +14,8 @@ from meshmsg._binding.peer_info import PeerInfo, peer_of
 from meshmsg._binding.snapshots import text
 
 PEERS_FIRST = 16
+ADDRESS_MAX = 128
+"""Octets of an address, as of an `mm_peer`, with its 0."""
 
 
 def peer_count(handle: int) -> int:
@@ -64,7 +66,7 @@ def all_peers(handle: int) -> tuple[int, list[PeerInfo]]:
 def addresses_of(handle: int, known: Mapping[bytes, str]) -> dict[bytes, str]:
     """Return by identity where each peer of a Router is; what is known is not read again.
 
-    For who asks as each of many comes: a `PeerInfo` of all costs some ten times as much.
+    A `PeerInfo` of all costs some ten times as much.
     """
     count, cap = ffi.new("uint32_t *"), len(known) + PEERS_FIRST
     while True:
@@ -80,6 +82,18 @@ def addresses_of(handle: int, known: Mapping[bytes, str]) -> dict[bytes, str]:
         identity = bytes(ffi.buffer(raw.identity, raw.identity_size))
         found[identity] = known.get(identity) or text(raw.address)
     return found
+
+
+def address_of(handle: int, identity: bytes) -> str:
+    """Return where one peer of a Router is; "": there is none of that identity.
+
+    For who asks as each of many comes: all of them are hundreds of kilobytes.
+    """
+    peer = ffi.new("uint64_t *")
+    out = ffi.new("char[]", ADDRESS_MAX)
+    if lib.mm_router_peer(handle, identity, len(identity), peer) < 0:
+        return ""
+    return text(out) if lib.mm_peer_address(handle, peer[0], out, len(out)) == 0 else ""
 
 
 class Attempt(NamedTuple):

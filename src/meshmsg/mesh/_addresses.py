@@ -11,6 +11,7 @@ import os
 import re
 import socket
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from meshmsg._binding.errors import UsageError
@@ -27,6 +28,8 @@ LOOPBACK = "127.0.0.1"
 BROADCAST = IPv4Address("255.255.255.255")
 HOST_TAG = 4
 """Octets of the hash that tells apart machines and network namespaces of one name."""
+HOSTS_KEPT = 1_024
+"""Hosts of which it is remembered what address they are: the same few are asked of all the time."""
 HOST_NAME_MAX = 100
 """Octets of the name of the machine that a record has."""
 
@@ -39,6 +42,7 @@ def parts_of(endpoint: str) -> tuple[str, str, int]:
     return scheme, host, number if number <= PORT_MAX else 0
 
 
+@lru_cache(HOSTS_KEPT)
 def ip_of(host: str) -> IPv4Address | IPv6Address | None:
     """Return the address that a host is, if it is no name."""
     try:

@@ -19,7 +19,7 @@ from meshmsg._mesh.limits import SYNC_MAX
 from meshmsg._mesh.seam import Evidence
 from meshmsg._security.policy import Policy
 from meshmsg._socket.engine import engine_apart
-from meshmsg._socket.peers import addresses_of
+from meshmsg._socket.peers import address_of, addresses_of
 from meshmsg._sync.roles import Router
 from meshmsg.mesh._addresses import PLAIN, PROTECTED
 from meshmsg.mesh._finding.unreached import Attempts
@@ -37,6 +37,9 @@ IDLE_LOOK_S = 5.0
 """Seconds between two looks for those."""
 WAITING_MAX = 32
 """Messages that wait for one connection to be made."""
+SOURCES_FIRST = 1_024
+"""Connections whose address is remembered, before those that ended are forgotten; or twice as many
+as there are then. One look at all of them costs as much as some hundred new ones."""
 REPLIES_MAX = 8_192
 """Peers whose way back is remembered."""
 ERRORS_MAX = 1_024
@@ -119,7 +122,10 @@ class Link:
         self._numbers: dict[bytes, int] = {}
         self._replies: OrderedDict[int, bytes] = OrderedDict()
         self._sources: dict[bytes, str] = {}
+        self._sources_most = SOURCES_FIRST
         self._dialed = self._last_number = 0
+        self._bound = ""
+        """Of connections that others made: their endpoint, in events."""
         self._look_at = 0.0
         self.errors: OrderedDict[str, str] = OrderedDict()
         """By address: why it could not be reached the last time."""
@@ -148,6 +154,7 @@ class Link:
             engine=engine_apart("mesh"),
             message_size_max=2 * SYNC_MAX,
         )
+        self._bound = self.router.endpoint
         self.router._outlet.expect(_ORDINARY, once=_AS_IT_ENDS, refusals=_TOLD)
 
     @property
@@ -156,9 +163,14 @@ class Link:
         return self.router.endpoint.replace(PROTECTED, PLAIN, 1)
 
     def note(self, event: Event) -> None:
-        """Take an event of the Router's; from its thread."""
-        self._noted.append(event)
-        self._ring()
+        """Take an event of the Router's, from its thread: what says nothing here wakes nobody."""
+        theirs = event.endpoint == self._bound and self._url(event) not in self._open
+        if event.reason != Reason.LOCAL and not theirs:  # theirs are told of by what comes
+            self._noted.append(event)
+            self._ring()
+
+    def _url(self, event: Event) -> str:
+        return event.endpoint.replace(PROTECTED, PLAIN, 1)
 
     # Sending
 
@@ -184,12 +196,13 @@ class Link:
             self._hang_up(next(iter(self._open)))
         self._dialed += 1
         made = _Connection(b"m" + self._salt + self._dialed.to_bytes(8, "big"), now)
+        self._open[to] = made  # before there are events of it
         try:
             self.router.connect(to.replace(PLAIN, self._scheme, 1), identity=made.identity)
         except (AddressError, UsageError) as error:
+            del self._open[to]
             self._failed(to, str(error))
             return None
-        self._open[to] = made
         return made
 
     def answer(self, reply: int, frames: Sequence[bytes]) -> None:
@@ -283,9 +296,15 @@ class Link:
         return self._source_of(bytes(message.peer))
 
     def _source_of(self, peer: bytes) -> str:
-        if peer not in self._sources:
-            self._sources = addresses_of(self.router._handle, self._sources)
-        return self._sources.get(peer, "")
+        source = self._sources.get(peer)
+        if source is None:
+            source = address_of(self.router._handle, peer)
+            if source:
+                self._sources[peer] = source
+            if len(self._sources) > self._sources_most:
+                self._sources = addresses_of(self.router._handle, self._sources)
+                self._sources_most = max(SOURCES_FIRST, 2 * len(self._sources))
+        return source
 
     # What happened
 
@@ -294,9 +313,9 @@ class Link:
         found = []
         while self._noted:
             event = self._noted.popleft()
-            url = event.endpoint.replace(PROTECTED, PLAIN, 1)
+            url = self._url(event)
             made = self._open.get(url)
-            if made is None or event.reason == Reason.LOCAL:
+            if made is None:
                 continue
             if event.kind == EventKind.PEER_UP:
                 found.append(self._up(url, made))

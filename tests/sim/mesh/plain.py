@@ -38,6 +38,7 @@ class PlainOpinions(Opinions):
         """Ask nobody a last time."""
         if row.suspicion is not None:
             row.suspicion.looked = row.suspicion.silent = True
+            self._plan(row)
 
     def _unreachable(self, now: float, row: Row) -> None:
         incarnation = row.suspicion.incarnation if row.suspicion else row.signed.record.incarnation

@@ -12,6 +12,31 @@ from typing import Any
 from meshmsg._mesh.table import Row
 
 
+class SharedNames(dict[str, bytes]):
+    """Who has which name, for one node's table: over names that all have, but its own."""
+
+    def __init__(self, base: dict[str, bytes], own: str) -> None:
+        super().__init__()
+        self._base, self._own = base, own
+
+    def __missing__(self, name: str) -> bytes:
+        if name == self._own:
+            raise KeyError(name)
+        return self._base[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return who has it."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """Return who has it; from now on that one, if nobody has."""
+        found = self.get(name)
+        return super().setdefault(name, default) if found is None else found
+
+
 class SharedRows(dict[bytes, Row]):
     """The rows of one node's table, over rows that all have."""
 

@@ -23,7 +23,7 @@ from meshmsg._mesh.sync import AGREE, DOUBLINGS_MAX
 from meshmsg._mesh.table import Row, Table, version_digest
 from meshmsg._mesh.told import Answer, Arrival, EventKind, State
 
-from .shared import SharedRows
+from .shared import SharedNames, SharedRows
 
 SHARED_FROM = 3_000
 """Nodes from which on they share what they know at the start."""
@@ -163,7 +163,8 @@ class World:
             core, table = host.core, host.core.here.table
             if size >= SHARED_FROM if shared is None else shared:
                 table.rows = SharedRows(base, core.here.me.handle)
-                table._order, table._names = orders[host.index % ORDERS], names
+                table._names = SharedNames(names, host.name)
+                table._order = orders[host.index % ORDERS]
                 table._next = self.rng.randrange(size // 2)
             else:
                 self._fill(table, [one for one in everyone if one is not core.here.me])

@@ -1,0 +1,1 @@
+"""When what a node thinks of a member comes to an end."""
