@@ -92,7 +92,7 @@ def count_reads(session: SparkSession) -> SourceCounts:
 
     if not registered(session, CountedSource):
         raise UsageError(
-            "count_reads() registers the source anew, which this version of Spark does not allow: "
-            "it has found it by itself. Use observe() on the DataFrame"
+            "count_reads() needs Spark 4.1 or later: before, nobody may register anew a source "
+            "that Spark has found by itself. Use observe() on the DataFrame"
         )
     return SourceCounts(accumulators)

@@ -135,7 +135,7 @@ def test_a_spark_that_has_found_the_source_may_keep_it() -> None:
     pytest.importorskip("pyspark")
     session: Any = Refusing(ValueError("[DATA_SOURCE_ALREADY_EXISTS] 'meshmsg' already exists"))
     spark.register(session)
-    with pytest.raises(mm.UsageError, match="which this version of Spark does not allow"):
+    with pytest.raises(mm.UsageError, match="needs Spark 4.1 or later"):
         spark.count_reads(session)
 
 
