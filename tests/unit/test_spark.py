@@ -146,3 +146,16 @@ def test_what_else_spark_refuses_is_told() -> None:
     for call in (spark.register, spark.count_reads):
         with pytest.raises(ValueError, match="the session was stopped"):
             call(session)
+
+
+def test_a_spark_without_sources_in_python_is_said_to_be_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark 3: no error of an import, which would name a module that nobody can install."""
+    pytest.importorskip("pyspark")
+    monkeypatch.delitem(sys.modules, "pyspark_meshmsg", raising=False)
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    session: Any = Refusing(ValueError("nobody asks it"))
+    for call in (spark.register, spark.count_reads):
+        with pytest.raises(mm.UsageError, match=r"needs Spark 4\.0 or later; this is \d"):
+            call(session)
