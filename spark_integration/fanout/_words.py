@@ -18,7 +18,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 GROUP_MAX = 1000
@@ -76,5 +76,5 @@ def parts_of(octets: bytes, numbers: Iterable[int] | None = None) -> list[Part] 
     ends = list(accumulate(sizes, initial=start))
     if ends[-1] != len(octets) or (numbers is not None and not set(numbers).issuperset(found)):
         return None
-    bodies = [octets[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    bodies = [octets[begin:end] for begin, end in pairwise(ends)]
     return list(map(part_of, zip(ids, found, bodies, strict=True)))
