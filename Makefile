@@ -19,6 +19,7 @@ C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
 .PHONY: check-mypy check-pyright check-collect check-tidy check-form
+.PHONY: spark-versions
 .PHONY: crash crash-kills crash-calls crash-harm crash-spark crash-mesh
 
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
@@ -70,6 +71,11 @@ PARTS ?= kills calls harm spark mesh
 CRASH := MESHMSG_CRASH_SEED=$(SEED) $(PY) -m pytest -q
 
 crash: $(PARTS:%=crash-%)
+
+# The tests of tests/spark with each version of Spark that is supported, in environments of their own under $(BUILD),
+# and a table: an hour or more, and 1 GB of disk for each. make spark-versions VERSIONS="4.0.2 4.1" TESTS=...: those.
+spark-versions: $(BUILD)/dev.stamp
+	$(PY) -m tests.spark.versions --folder $(BUILD) --tests "$${TESTS:-tests/spark}" $(VERSIONS)
 
 # Producers, workers, publishers and members are killed and stopped: 1,000 rounds of each test.
 crash-kills: $(BUILD)/dev.stamp

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg import UsageError
 
-from ._register import registered
+from ._register import registered, source_of_spark
 from ._tasks import context_of
 
 if TYPE_CHECKING:
@@ -70,12 +70,11 @@ def count_reads(session: SparkSession) -> SourceCounts:
         UsageError: The session is one of Spark Connect, or of a Spark (4.0) that lets nobody
             register anew what it has found by itself.
     """
-    from pyspark_meshmsg import DefaultSource
-
+    source: Any = source_of_spark()
     context = context_of(session, "count_reads()")
     accumulators = {name: context.accumulator(0) for name in NAMES}
 
-    class CountedSource(DefaultSource):
+    class CountedSource(source):  # type: ignore[misc]
         """`format("meshmsg")`, counted; it is sent to other processes with what it counts by."""
 
         def reader(self, schema: Any) -> Any:
@@ -92,7 +91,7 @@ def count_reads(session: SparkSession) -> SourceCounts:
 
     if not registered(session, CountedSource):
         raise UsageError(
-            "count_reads() registers the source anew, which this version of Spark does not allow: "
-            "it has found it by itself. Use observe() on the DataFrame"
+            "count_reads() needs Spark 4.1 or later: before, nobody may register anew a source "
+            "that Spark has found by itself. Use observe() on the DataFrame"
         )
     return SourceCounts(accumulators)

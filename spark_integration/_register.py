@@ -7,12 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from meshmsg import UsageError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.datasource import DataSource
 
 EXISTS = "DATA_SOURCE_ALREADY_EXISTS"
 """The error of a Spark that lets nobody replace a source which it has found by itself."""
+
+
+def source_of_spark() -> type[DataSource]:
+    """Return what `format("meshmsg")` is.
+
+    Raises:
+        ImportError: pyspark is not there.
+        UsageError: It has no sources in Python.
+    """
+    try:
+        from pyspark_meshmsg import DefaultSource
+    except ModuleNotFoundError as error:
+        if error.name != "pyspark.sql.datasource":
+            raise
+    else:
+        return DefaultSource
+    import pyspark
+
+    raise UsageError(f'format("meshmsg") needs Spark 4.0 or later; this is {pyspark.__version__}')
 
 
 def registered(session: SparkSession, source: type[DataSource]) -> bool:
@@ -39,7 +60,6 @@ def register(session: SparkSession) -> None:
 
     Raises:
         ImportError: pyspark is not there.
+        UsageError: Spark is older than 4.0.
     """
-    from pyspark_meshmsg import DefaultSource
-
-    registered(session, DefaultSource)
+    registered(session, source_of_spark())

@@ -110,3 +110,42 @@ class PlainStreamReader(RangesStreamReader):
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
         """Return where the next batch ends."""
         return self._planner.latest_of_all()
+
+
+class RefusedStreamReader(DataSourceStreamReader):
+    """Of options that are refused: it says so as it is asked for anything, whatever the version."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Refuse.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(self._why)
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+        """Refuse, as a checkpoint that is there has it asked first.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(self._why)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Refuse, as a batch that is planned again has it asked first.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(self._why)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Refuse; it is there as Spark wants it.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(self._why)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ._slots import Slot
 from ._told import FanOutStats, ItemError
-from ._words import Outcome, Part
+from ._words import Outcome, Part, part_of
 
 Asked = Future[Any] | Slot
 """Who waits for a result."""
@@ -57,12 +57,14 @@ class Books:
         self._items: dict[int, _Item] = {}
         self._ids = count()
         self._done = self._failed = self._again = self._late = 0
+        self._settling = 0
+        """Items that are no longer open, and not counted yet as done or failed."""
 
     def add(self, given: object, body: bytes, future: Asked) -> Part:
         """Take an item, and return it as it goes out."""
         number = next(self._ids)
         self._items[number] = _Item(given, body, future)
-        return Part(number, 1, body)
+        return part_of((number, 1, body))
 
     def forget(self, part: Part) -> None:
         """Take an item back that does not go out."""
@@ -76,29 +78,28 @@ class Books:
         Returns:
             The futures that are to be told, and items that are to go out again, each alone.
         """
-        settled: list[Settled] = []
         again: list[Part] = []
-        for part in parts:
-            with self._lock:
-                item = self._items.get(part.id)
+        ended: list[tuple[_Item, int, bytes]] = []
+        with self._lock:
+            for number, outcome, body in parts:
+                item = self._items.get(number)
                 if item is None:
-                    self._late += part.number == Outcome.DONE
-                    continue
-                if part.number == Outcome.BEGUN:
+                    self._late += outcome == Outcome.DONE
+                elif outcome == Outcome.BEGUN:
                     item.attempts += 1
-                    continue
-                if part.number != Outcome.DONE and self._retries(item):
+                elif outcome != Outcome.DONE and self._retries(item):
                     self._again += 1
-                    again.append(Part(part.id, item.attempts + 1, item.body))
-                    continue
-                del self._items[part.id]
-            self._settle(item, part, settled)
-        return settled, again
+                    again.append(Part(number, item.attempts + 1, item.body))
+                else:
+                    del self._items[number]
+                    ended.append((item, outcome, body))
+            self._settling += len(ended)
+        return self._settle(ended), again
 
     def wait_until_settled(self, timeout: float | None) -> bool:
         """Wait until nothing is open. Returns whether that is so."""
         with self._lock:
-            return self._lock.wait_for(lambda: not self._items, timeout)
+            return self._lock.wait_for(lambda: not self._items and not self._settling, timeout)
 
     def give_up(self, error: BaseException) -> list[Settled]:
         """Return all that is open, which will not be done."""
@@ -118,10 +119,10 @@ class Books:
         """Return the counts."""
         with self._lock:
             return FanOutStats(
-                submitted=self._done + self._failed + len(self._items),
+                submitted=self._done + self._failed + len(self._items) + self._settling,
                 done=self._done,
                 failed=self._failed,
-                open=len(self._items),
+                open=len(self._items) + self._settling,
                 again=self._again,
                 late=self._late,
                 workers=workers,
@@ -131,21 +132,27 @@ class Books:
     def _retries(self, item: _Item) -> bool:
         return item.attempts < self._max_attempts and not item.future.cancelled()
 
-    def _settle(self, item: _Item, part: Part, settled: list[Settled]) -> None:
-        """Note what an item that is no longer open has come to."""
-        result, error = None, None
-        if part.number == Outcome.DONE:
-            try:
-                result = self._decode(part.body)
-            except Exception as wrong:
-                error = wrong
-        else:
-            why = part.body.decode(errors="replace") or "its worker was lost with it"
-            error = ItemError(item.given, item.attempts, why)
-        taken = item.future.set_running_or_notify_cancel()
+    def _settle(self, ended: list[tuple[_Item, int, bytes]]) -> list[Settled]:
+        """Note what items have come to that are no longer open, and return who is to be told."""
+        settled: list[Settled] = []
+        done, decode = 0, self._decode
+        for item, outcome, body in ended:
+            result: Any = None
+            error: BaseException | None = None
+            if outcome == Outcome.DONE:
+                try:
+                    result = decode(body)
+                except BaseException as wrong:  # whatever it is, it is of this item alone
+                    error = wrong
+            else:
+                why = body.decode(errors="replace") or "its worker was lost with it"
+                error = ItemError(item.given, item.attempts, why)
+            if item.future.set_running_or_notify_cancel():
+                done += error is None
+                settled.append(Settled(item.future, result, error))
         with self._lock:
-            self._done += taken and error is None
-            self._failed += not taken or error is not None
+            self._settling -= len(ended)
+            self._done += done
+            self._failed += len(ended) - done
             self._lock.notify_all()
-        if taken:
-            settled.append(Settled(item.future, result, error))
+        return settled

@@ -87,6 +87,8 @@ def checked_call(name: str, function: Callable[[T], object] | None) -> Callable[
 
 def checked_body(body: object) -> bytes:
     """Return an item as it is sent."""
+    if type(body) is bytes and len(body) <= ITEM_BYTES_MAX:
+        return body
     if not isinstance(body, (bytes, bytearray, memoryview)):
         raise TypeError(
             f"an item is {type(body).__name__}; it is bytes, or what encode= makes bytes of"

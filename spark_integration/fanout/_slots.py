@@ -72,7 +72,9 @@ class Slots:
             self._done.append(slot)
         if self._waits:
             with self._changed:
-                self._changed.notify()
+                if self._waits and self.ready():
+                    self._waits = False  # it is woken once for all that comes until it looks
+                    self._changed.notify()
 
     def ready(self) -> bool:
         """Whether the next one can be taken at once."""
@@ -83,7 +85,9 @@ class Slots:
         if not self.ready():
             with self._changed:
                 self._waits = True
-                self._changed.wait_for(self.ready)
+                while not self.ready():
+                    self._changed.wait()
+                    self._waits = True
                 self._waits = False
         slot = (self._open if self._ordered else self._done).popleft()
         self.count -= 1

@@ -15,9 +15,10 @@ of it is believed: the sizes come to the message's.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 GROUP_MAX = 1000
@@ -52,10 +53,15 @@ class Part(NamedTuple):
     body: bytes
 
 
+part_of: Callable[[tuple[int, int, bytes]], Part] = partial(tuple.__new__, Part)
+"""Makes a part of what is in it, without a call of Python."""
+
+
 def octets_of(parts: Sequence[Part]) -> bytes:
     """Return a group, or what is said of one, as octets."""
-    heads = b"".join(_ONE.pack(part.id, part.number, len(part.body)) for part in parts)
-    return b"".join([_COUNT.pack(len(parts)), heads, *(part.body for part in parts)])
+    pack = _ONE.pack
+    heads = [pack(item, number, len(body)) for item, number, body in parts]
+    return b"".join([_COUNT.pack(len(parts)), *heads, *[body for _, _, body in parts]])
 
 
 def parts_of(octets: bytes, numbers: Iterable[int] | None = None) -> list[Part] | None:
@@ -66,12 +72,9 @@ def parts_of(octets: bytes, numbers: Iterable[int] | None = None) -> list[Part] 
     start = _COUNT.size + count * _ONE.size
     if not 1 <= count <= GROUP_MAX or len(octets) < start:
         return None
-    heads = list(_ONE.iter_unpack(octets[_COUNT.size : start]))
-    ends = list(accumulate((size for _, _, size in heads), initial=start))
-    known = None if numbers is None else set(numbers)
-    if ends[-1] != len(octets) or (known is not None and any(n not in known for _, n, _ in heads)):
+    ids, found, sizes = zip(*_ONE.iter_unpack(octets[_COUNT.size : start]), strict=True)
+    ends = list(accumulate(sizes, initial=start))
+    if ends[-1] != len(octets) or (numbers is not None and not set(numbers).issuperset(found)):
         return None
-    return [
-        Part(item, number, octets[begin:end])
-        for (item, number, _), begin, end in zip(heads, ends, ends[1:], strict=False)
-    ]
+    bodies = [octets[begin:end] for begin, end in pairwise(ends)]
+    return list(map(part_of, zip(ids, found, bodies, strict=True)))

@@ -46,9 +46,9 @@ class DefaultSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `readStream`."""
-        from meshmsg.spark._source import stream_reader_of
+        from meshmsg.spark._source import stream_reader_or_why
 
-        reader: DataSourceStreamReader = stream_reader_of(self.options, schema)
+        reader: DataSourceStreamReader = stream_reader_or_why(self.options, schema)
         return reader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -1,9 +1,9 @@
 """A program that is the driver of a query, until all is written, or it is killed.
 Usage: python -m tests.spark.driving FOLDER ENDPOINT LIMIT [MASTER].
 
-The query reads what there is, LIMIT rows a batch, and writes it to FOLDER/out; its checkpoint is
-FOLDER/checkpoint. The last line on standard output is JSON: rows, distinct rows, first and last
-number, as Spark reads the table.
+The query reads what there is, LIMIT rows a batch where Spark has limits, and writes it to
+FOLDER/out; its checkpoint is FOLDER/checkpoint. The last line on standard output is JSON: rows,
+distinct rows, first and last number, as Spark reads the table.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import json
 import os
 import sys
 from typing import Any
+
+from tests.spark.older import limit
 
 BUSY_S = 600
 """Seconds for which Spark waits for its own processes, where a setting says it: a busy machine is
@@ -54,11 +56,11 @@ def session(master: str = "local[2,4]", **more: str) -> Any:
 
 def main() -> None:
     """Run it as the command line says."""
-    folder, endpoint, limit, *master = sys.argv[1:]
+    folder, endpoint, rows, *master = sys.argv[1:]
     spark = session(*master)
     query = (
         spark.readStream.format("meshmsg")
-        .options(endpoints=endpoint, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
+        .options(endpoints=endpoint, startingOffsets="earliest", **limit(rows))
         .options(batchBytes="64k", minPartitions="2")
         .load()
         .writeStream.format("parquet")

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.spark.driving import session
+from tests.spark.older import limit
 
 LOOK_S = 0.1
 """Seconds between two looks at a query, which tells nobody of what it does."""
@@ -23,11 +24,11 @@ FAILURES_MAX = 20
 """Failures of a query without a batch between them: then it is no accident any more."""
 
 
-def start(spark: Any, folder: str, endpoints: str, limit: str, starting: str = "earliest") -> Any:
+def start(spark: Any, folder: str, endpoints: str, rows: str, starting: str = "earliest") -> Any:
     """Start the query, from its checkpoint."""
     return (
         spark.readStream.format("meshmsg")
-        .options(endpoints=endpoints, startingOffsets=starting, maxOffsetsPerTrigger=limit)
+        .options(endpoints=endpoints, startingOffsets=starting, **limit(rows))
         .options(batchBytes="64k", minPartitions="4", groupId="kill", offsetTimeout="60s")
         .load()
         .writeStream.format("parquet")

@@ -13,13 +13,14 @@ from typing import Any
 
 from tests.spark.driving import session
 from tests.spark.driving_on import keep_on
+from tests.spark.older import limit
 
 
-def start(spark: Any, folder: str, spool: str, receiver: str, limit: str) -> Any:
+def start(spark: Any, folder: str, spool: str, receiver: str, rows: str) -> Any:
     """Start the query, from its checkpoint."""
     return (
         spark.readStream.format("meshmsg")
-        .options(endpoints=spool, startingOffsets="earliest", maxOffsetsPerTrigger=limit)
+        .options(endpoints=spool, startingOffsets="earliest", **limit(rows))
         .options(columns="value", minPartitions="2", offsetTimeout="60s")
         .load()
         .writeStream.format("meshmsg")

@@ -12,10 +12,12 @@ import pytest
 import meshmsg as mm
 from meshmsg.spark import SourceCounts, count_reads, progress_listener, register
 from tests.spark.killing import Reads, kill, workers_of
+from tests.spark.older import since
 from tests.support.pairs import WAIT_S, of_its_own
 from tests.support.sparked import filled, needs_spark
 
 pytestmark = [needs_spark, pytest.mark.leaves_threads]
+registers = since(4, 1, "nobody registers anew what Spark has found: test_older.py")
 
 
 @pytest.fixture
@@ -30,6 +32,7 @@ def reading(reader: Any, endpoint: str, **given: str) -> Any:
     return reader.format("meshmsg").options(endpoints=endpoint, columns="value", **given).load()
 
 
+@registers
 def test_rows_and_bytes_of_a_batch_are_counted(
     spark: Any, counts: SourceCounts, tmp_path: Path
 ) -> None:
@@ -44,6 +47,7 @@ def test_rows_and_bytes_of_a_batch_are_counted(
     assert repr(counts).startswith("<meshmsg.spark.SourceCounts rows=1,000, bytes=")
 
 
+@registers
 def test_what_a_stream_left_out_is_counted_and_said(
     spark: Any, counts: SourceCounts, tmp_path: Path
 ) -> None:
@@ -82,6 +86,7 @@ def test_what_a_stream_left_out_is_counted_and_said(
     assert line.endswith(f"0 attempts again, {first - 5:,} messages left out")
 
 
+@registers
 def test_attempts_of_tasks_whose_workers_were_killed_are_counted(
     spark: Any, counts: SourceCounts, tmp_path: Path
 ) -> None:

@@ -101,6 +101,40 @@ def test_a_result_that_cannot_be_decoded_is_its_futures_error() -> None:
         future.result(0)
 
 
+def test_what_is_being_decoded_is_open_and_waited_for() -> None:
+    """A count has each item once, however many come in one message."""
+    seen: list[tuple[int, int, int, bool]] = []
+
+    def decode(octets: bytes) -> bytes:
+        counts = kept.stats(0, 1)
+        done = kept.wait_until_settled(0)
+        seen.append((counts.submitted, counts.done, counts.open, done))
+        return octets
+
+    kept = Books(1, decode)
+    parts = [kept.add("given", b"", Future[Any]()) for _ in range(2)]
+    say(kept, *[Part(part.id, Outcome.DONE, b"") for part in parts])
+    assert seen == [(2, 0, 2, False)] * 2
+    assert kept.wait_until_settled(0)
+    assert kept.stats(0, 1).done == 2
+
+
+def test_what_ends_a_thread_as_it_decodes_ends_one_item() -> None:
+    """And not the others of its message."""
+
+    def decode(octets: bytes) -> bytes:
+        if octets == b"1":
+            raise SystemExit(octets)
+        return octets
+
+    kept, futures = Books(1, decode), [Future[Any]() for _ in range(3)]
+    parts = [kept.add("given", b"", future) for future in futures]
+    say(kept, *[Part(part.id, Outcome.DONE, b"%d" % at) for at, part in enumerate(parts)])
+    assert [futures[0].result(0), futures[2].result(0)] == [b"0", b"2"]
+    assert isinstance(futures[1].exception(0), SystemExit)
+    assert kept.wait_until_settled(0)
+
+
 def test_what_is_given_up_is_told_once() -> None:
     """What comes later is late."""
     kept, part, future = books()

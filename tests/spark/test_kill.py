@@ -27,6 +27,7 @@ from meshmsg._ranges.form import Op, request_of
 from tests.crash.crew import SEED
 from tests.spark.campaign import Child
 from tests.spark.killing import Reads, children_of, kill, runners_of, shown, workers_of
+from tests.spark.older import limit
 from tests.spark.showing import body
 from tests.support.pairs import of_its_own
 from tests.support.programs import running
@@ -37,7 +38,7 @@ pytestmark = [needs_spark, pytest.mark.leaves_threads]
 ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "1"))
 COUNT = 2000
 LIMIT = 700
-"""Rows of a batch: three batches."""
+"""Rows of a batch where Spark has limits: three batches, else one."""
 SPARK_S = 300
 """Seconds until a query on a busy machine is given up."""
 
@@ -73,7 +74,7 @@ def start(spark: Any, folder: Path, endpoint: str, **more: str) -> Any:
     return (
         spark.readStream.format("meshmsg")
         .options(endpoints=endpoint, startingOffsets="earliest", batchBytes="64k")
-        .options(minPartitions="2", maxOffsetsPerTrigger=str(LIMIT), groupId="kill", **more)
+        .options(minPartitions="2", groupId="kill", **limit(LIMIT), **more)
         .load()
         .writeStream.format("parquet")
         .options(path=f"{folder}/out", checkpointLocation=f"{folder}/checkpoint")

@@ -13,6 +13,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.mesh import Mesh
+from tests.spark.older import LIMITS, since
 from tests.support.pairs import WAIT_S
 from tests.support.sparked import filled, needs_spark
 from tests.support.ways import secret_file
@@ -70,6 +71,7 @@ def test_a_batch_has_as_many_producers_as_it_needs(spark: Any, tmp_path: Path) -
             )
 
 
+@since(*LIMITS, "a stream does not read what a mesh finds")
 def test_producers_come_go_and_come_back_while_a_stream_runs(spark: Any, tmp_path: Path) -> None:
     """Each message once: of one that was there, of one that came, and of its next life."""
     with Producer(tmp_path / "a", 100) as a:

@@ -18,13 +18,14 @@ import pytest
 import meshmsg as mm
 from meshmsg._ranges.form import Op, request_of
 from tests.spark.killing import Reads
+from tests.spark.older import limit
 from tests.spark.test_kill import COUNT, LIMIT, SPARK_S, Scene, is_whole, start, until_there
 from tests.support.pairs import of_its_own
 from tests.support.sparked import needs_spark
 
 pytestmark = [needs_spark, pytest.mark.leaves_threads]
 
-LAST = (COUNT - 1) // LIMIT
+LAST = (COUNT - 1) // LIMIT if limit(LIMIT) else 0
 """The number of the last batch."""
 
 

@@ -135,7 +135,7 @@ def test_a_spark_that_has_found_the_source_may_keep_it() -> None:
     pytest.importorskip("pyspark")
     session: Any = Refusing(ValueError("[DATA_SOURCE_ALREADY_EXISTS] 'meshmsg' already exists"))
     spark.register(session)
-    with pytest.raises(mm.UsageError, match="which this version of Spark does not allow"):
+    with pytest.raises(mm.UsageError, match="needs Spark 4.1 or later"):
         spark.count_reads(session)
 
 
@@ -145,4 +145,17 @@ def test_what_else_spark_refuses_is_told() -> None:
     session: Any = Refusing(ValueError("the session was stopped"))
     for call in (spark.register, spark.count_reads):
         with pytest.raises(ValueError, match="the session was stopped"):
+            call(session)
+
+
+def test_a_spark_without_sources_in_python_is_said_to_be_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark 3: no error of an import, which would name a module that nobody can install."""
+    pytest.importorskip("pyspark")
+    monkeypatch.delitem(sys.modules, "pyspark_meshmsg", raising=False)
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    session: Any = Refusing(ValueError("nobody asks it"))
+    for call in (spark.register, spark.count_reads):
+        with pytest.raises(mm.UsageError, match=r"needs Spark 4\.0 or later; this is \d"):
             call(session)
