@@ -191,7 +191,8 @@ class Spool(Kept):
                 os.rmdir(self.path)
         if rc == EAGAIN:
             owner = bytes(ffi.string(report.owner)).decode("utf-8", "replace")
-            raise SpoolLockedError(f"{self.path} is open: {owner or 'by another'}", owner=owner)
+            by = owner or "by another, whose LOCK was removed, or its folder is locked (flock)"
+            raise SpoolLockedError(f"{self.path} is open: {by}", owner=owner)
         if rc == lib.MM_SPOOL_HARMED:
             raise SpoolCorruptError(
                 f"{self.path}: messages from {report.lost_first} on are harmed, at octet "
