@@ -16,18 +16,15 @@ static int
 own_fill(const mmi_files *f, int from, int to)
 {
     uint8_t *piece = mmi_alloc(OWN_PIECE);
-    int64_t got = 1;
-    int rc = piece != NULL ? MM_OK : MM_ENOMEM;
-    for (uint64_t at = 0; rc == MM_OK && got > 0; at += (uint64_t)got) {
-        got = f->read(f->self, from, at, piece, OWN_PIECE);
-        if (got <= 0) {
-            rc = (int)got;
-            break;
+    int64_t did = piece != NULL ? 1 : MM_ENOMEM; /* 0: all */
+    for (uint64_t at = 0; did > 0; at += did > 0 ? (uint64_t)did : 0) {
+        did = f->read(f->self, from, at, piece, OWN_PIECE);
+        if (did > 0) { /* what does not go is read again */
+            did = f->write(f->self, to, at, &(mmi_iov){ piece, (size_t)did }, 1);
         }
-        rc = mmi_spool_write_all(f, to, at, &(mmi_iov){ piece, (size_t)got }, 1);
     }
     mmi_free(piece);
-    return rc;
+    return (int)did;
 }
 
 /* The name is a copy's from now on, and for good; the others keep the file. */

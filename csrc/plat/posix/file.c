@@ -336,8 +336,8 @@ file_lock_as(int fd, bool on)
 }
 #endif
 
-/* Of a folder, which nobody can open to be written: flock.  Some file systems make of it a lock that
- * needs that, or have none. */
+/* Of a folder, which nobody can open to be written: flock.  Some file systems make of it a lock
+ * that needs that, or have none. */
 static int
 file_lock_folder(int fd, bool on)
 {
