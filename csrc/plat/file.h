@@ -77,8 +77,8 @@ struct mmi_files {
     int (*root)(void *self, const char *path, int *dir);
     int (*folder)(void *self, int dir, const char *name, int *sub); /* a link: MM_ENOTDIR, MM_ELOOP */
     int (*mkdir)(void *self, int dir, const char *name);   /* mode 0700; MM_EEXIST, MM_ENOSPC */
-    /* MM_ENOENT, MM_EEXIST, MM_ELOOP (a link), MM_ENOTSUP (no regular file), MM_EPERM (also: it has
-     * a second name, planted perhaps), MM_EMFILE, MM_ENOSPC, MM_EROFS. */
+    /* MM_ENOENT, MM_EEXIST, MM_ELOOP (a link), MM_ENOTSUP (no regular file), MM_EPERM (also, with
+     * WRITE: it has a second name, planted perhaps; errno is EMLINK), MM_EMFILE, MM_ENOSPC, MM_EROFS. */
     int (*open)(void *self, int dir, const char *name, uint32_t flags, int *file);
     /* Of a file or folder; its locks go when the last copy is closed.  Says nothing of what was
      * written: that is for sync. */
@@ -110,7 +110,7 @@ struct mmi_files {
      * keeps no pointer to the entry. */
     int (*list)(void *self, int dir, void (*each)(void *arg, const mmi_entry *entry), void *arg);
 
-    /* For one who opened the file with WRITE, on this machine, in this process or another; MM_EAGAIN:
+    /* For one who opened the file with WRITE, or of a folder, on this machine, in this process or another; MM_EAGAIN:
      * another has it.  It is the open file's: a second lock by the same is MM_OK, closing another
      * that was opened does not end it.  MM_ENOTSUP: not on this file system. */
     int (*lock)(void *self, int file);

@@ -3,6 +3,8 @@
  */
 #include "spool/fed.h"
 
+#include "spool/file.h"
+
 static const char fed_folder[] = "feeds";
 
 int
@@ -20,7 +22,8 @@ mmi_fed_mark(const mmi_files *f, int dir, const char *name)
     if (rc != MM_OK) {
         return rc;
     }
-    rc = f->open(f->self, sub, name, MMI_FILE_WRITE | MMI_FILE_CREATE, &file);
+    const mmi_spool_place place = { f, sub };
+    rc = mmi_spool_open_own(&place, name, MMI_FILE_WRITE | MMI_FILE_CREATE, &file);
     if (rc == MM_OK) { /* also of one that was there: its name may not be durable yet */
         rc = f->sync(f->self, file);
         rc = rc == MM_OK ? f->sync_folder(f->self, sub) : rc;

@@ -161,7 +161,7 @@ int
 mmi_spool_spare(const mmi_spool_place *p, uint64_t size, int *file)
 {
     const uint32_t flags = MMI_FILE_WRITE | MMI_FILE_CREATE;
-    int rc = p->files->open(p->files->self, p->dir, mmi_spool_spare_name, flags, file);
+    int rc = mmi_spool_open_own(p, mmi_spool_spare_name, flags, file);
     if (rc != MM_OK) {
         return rc;
     }
@@ -177,7 +177,7 @@ mmi_spool_spare(const mmi_spool_place *p, uint64_t size, int *file)
 }
 
 /* Its name goes first, and for good: a crash must not give the old name to what is written over
- * it. */
+ * it.  One that has another name, as in a snapshot of hard links, is not opened to be written. */
 int
 mmi_spool_again(const mmi_spool_place *p, const char *name, uint64_t was, uint64_t size, int *file,
                 bool *unsure)
@@ -239,7 +239,8 @@ mmi_spool_file_open(const mmi_spool_place *p, uint64_t base_seq, bool write, mmi
     uint8_t octets[MMI_SPOOL_FILE_HEAD];
     *f = (mmi_spool_file){ .file = -1, .end = MMI_SPOOL_FILE_HEAD };
     mmi_spool_name(base_seq, name);
-    int rc = p->files->open(p->files->self, p->dir, name, write ? MMI_FILE_WRITE : 0, &f->file);
+    int rc = write ? mmi_spool_open_own(p, name, MMI_FILE_WRITE, &f->file)
+                   : p->files->open(p->files->self, p->dir, name, 0, &f->file);
     if (rc != MM_OK) {
         f->file = -1;
         return rc;

@@ -66,6 +66,9 @@ int mmi_spool_spare(const mmi_spool_place *place, uint64_t size, int *file);
  * whether a crash would show that name nobody knows. */
 int mmi_spool_again(const mmi_spool_place *place, const char *name, uint64_t was, uint64_t size, int *file,
                     bool *unsure);
+/* Opens a file to be written; one that has a second name (a hard link) becomes a copy of its own before, so that what
+ * has the other name does not change.  As open of file.h; and what copying says. */
+int mmi_spool_open_own(const mmi_spool_place *place, const char *name, uint32_t flags, int *file);
 /* All of the pieces, which are the caller's to change.  MM_ENOSPC, MM_EIO: some of it may be there. */
 int mmi_spool_write_all(const mmi_files *files, int file, uint64_t at, mmi_iov *pieces, int n) MMI_WARN_UNUSED;
 /* Room for so many octets is that file's, which has `was`: reserved, or where that cannot be, filled.  MM_ENOSPC. */

@@ -5,6 +5,7 @@
  * Law: nothing is served before it is durable: what is read may be in the cache alone.  What was
  * found harmed is left as it is, unless gaps are asked for.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "spool/compact.h"
@@ -28,18 +29,34 @@ open_opts_valid(mmi_spool_opts *o)
            o->batch_bytes <= MMI_SPOOL_BODY_MAX && o->level <= MMI_SPOOL_DISK;
 }
 
-/* Ours from now on, or whose it is. */
+/* One that has a second name is another spool's as well (a snapshot of hard links): it goes, if the
+ * folder's own lock keeps others out. */
+static int
+open_lock_file(mmi_spool *s, bool kept)
+{
+    const mmi_files *f = s->place.files;
+    const uint32_t flags = MMI_FILE_WRITE | MMI_FILE_CREATE;
+    int rc = f->open(f->self, s->place.dir, open_lock_name, flags, &s->lock);
+    if (rc == MM_EPERM && errno == EMLINK && kept) {
+        (void)f->unlink(f->self, s->place.dir, open_lock_name);
+        rc = f->open(f->self, s->place.dir, open_lock_name, flags, &s->lock);
+    }
+    s->lock = rc == MM_OK ? s->lock : -1;
+    return rc;
+}
+
+/* Ours from now on, or whose it is.  The folder is locked as well: a file can be removed and made
+ * anew while somebody has it locked.  Not all file systems lock folders (NFS). */
 static int
 open_lock(mmi_spool *s, mmi_spool_report *report)
 {
     const mmi_files *f = s->place.files;
-    int rc =
-        f->open(f->self, s->place.dir, open_lock_name, MMI_FILE_WRITE | MMI_FILE_CREATE, &s->lock);
+    int folder = f->lock(f->self, s->place.dir), rc = open_lock_file(s, folder == MM_OK);
     if (rc != MM_OK) {
-        s->lock = -1;
-        return rc;
+        return folder == MM_EAGAIN ? folder : rc;
     }
-    rc = f->lock(f->self, s->lock);
+    rc = folder == MM_ENOTSUP ? MM_OK : folder;
+    rc = rc == MM_OK ? f->lock(f->self, s->lock) : rc;
     if (rc != MM_OK) {
         int64_t got = f->read(f->self, s->lock, 0, report->owner, MMI_SPOOL_OWNER);
         report->owner[got > 0 ? got : 0] = '\0';
@@ -264,6 +281,7 @@ mmi_spool_close(mmi_spool *s)
         (void)f->unlink(f->self, s->place.dir, mmi_spool_spare_name);
     }
     (void)f->unlock(f->self, s->lock); /* a child that was forked may have it open */
+    (void)f->unlock(f->self, s->place.dir);
     mmi_spool_abandon(s);
     return rc;
 }

@@ -70,7 +70,8 @@ mmi_spool_quarantine(const mmi_spool_place *p, int quarantine, const mmi_spool_f
     if (rc == MM_OK) {
         (void)snprintf(name, sizeof name, "%020" PRIu64 "-%" PRIu64 "-%08" PRIx32, f->head.base_seq,
                        at, c.crc);
-        rc = x->open(x->self, quarantine, name, MMI_FILE_WRITE | MMI_FILE_CREATE, &c.to);
+        const mmi_spool_place place = { x, quarantine };
+        rc = mmi_spool_open_own(&place, name, MMI_FILE_WRITE | MMI_FILE_CREATE, &c.to);
         c.to = rc == MM_OK ? c.to : -1;
     }
     rc = rc == MM_OK ? quarantine_each(&c, f, at, end) : rc;

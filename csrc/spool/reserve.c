@@ -25,8 +25,8 @@ mmi_spool_reserve_make(const mmi_spool *s)
     const mmi_spool_place *p = &s->place;
     const uint64_t size = reserve_size(s);
     uint64_t was;
-    int file, rc = p->files->open(p->files->self, p->dir, mmi_spool_reserve_name,
-                                  MMI_FILE_WRITE | MMI_FILE_CREATE, &file);
+    int file,
+        rc = mmi_spool_open_own(p, mmi_spool_reserve_name, MMI_FILE_WRITE | MMI_FILE_CREATE, &file);
     if (rc != MM_OK) {
         return rc;
     }

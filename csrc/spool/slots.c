@@ -151,10 +151,11 @@ mmi_slots_open(mmi_slots *s, const mmi_files *files, int dir, const char *name, 
                uint8_t *data, uint32_t *size)
 {
     uint32_t flags = MMI_FILE_WRITE | (create ? MMI_FILE_CREATE : 0);
+    const mmi_spool_place place = { files, dir };
     bool blank = false;
     *s = (mmi_slots){ .files = files, .file = -1 };
     uint8_t *both = mmi_alloc(SLOTS * (size_t)MMI_SLOT);   /* zeros, where the file is shorter */
-    int rc = both != NULL ? files->open(files->self, dir, name, flags, &s->file) : MM_ENOMEM;
+    int rc = both != NULL ? mmi_spool_open_own(&place, name, flags, &s->file) : MM_ENOMEM;
     if (rc == MM_OK) {
         rc = slots_find(s, both, data, size, &blank);
     } else {

@@ -219,6 +219,27 @@ test_a_second_opener_sees_the_lock_until_it_is_given_back(files_world *w)
 }
 
 static void
+test_a_folder_is_locked_like_a_file(files_world *w)
+{
+    int file = file_made(&w->files, w->dir, "LOCK"), one, other;
+    CHECK_INT(CALL(w, mkdir, w->dir, "sub"), MM_OK);
+    CHECK_INT(CALL(w, folder, w->dir, "sub", &one), MM_OK);
+    CHECK_INT(CALL(w, folder, w->dir, "sub", &other), MM_OK);
+    CHECK_INT(CALL(w, lock, one), MM_OK);
+    CHECK_INT(CALL(w, lock, one), MM_OK);
+    CHECK_INT(CALL(w, lock, other), MM_EAGAIN);
+    CHECK_INT(CALL(w, unlock, other), MM_OK); /* which has none */
+    CHECK_INT(CALL(w, lock, other), MM_EAGAIN);
+    CHECK_INT(CALL(w, lock, file), MM_OK);
+    CHECK_INT(CALL(w, unlock, one), MM_OK);
+    CHECK_INT(CALL(w, lock, other), MM_OK);
+    CALL(w, close, other);
+    CHECK_INT(CALL(w, lock, one), MM_OK);
+    CALL(w, close, one);
+    CALL(w, close, file);
+}
+
+static void
 test_what_is_closed_is_refused(files_world *w)
 {
     int file = file_of(&w->files, w->dir, "f", "abc");
@@ -258,6 +279,7 @@ main(void)
         test_room_that_is_reserved_is_zeros_and_nothing_is_cut,
         test_every_sync_says_so_of_a_file_and_of_a_folder,
         test_a_second_opener_sees_the_lock_until_it_is_given_back,
+        test_a_folder_is_locked_like_a_file,
         test_what_is_closed_is_refused,
         test_there_is_room_and_it_is_ours_alone,
     };

@@ -76,3 +76,28 @@ def test_a_feed_is_freed_when_nobody_looks_at_it_any_more(
         closes.join(WAIT_S)
         assert freed.is_set()
         assert feed.info() is None
+
+
+def test_a_feed_that_is_closed_below_a_look_at_it_is_freed_behind_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a signal's function in the same thread."""
+    did: list[str] = []
+    with mm.Spool(tmp_path / "s", durability="os") as spool, mm.Push(bind=UP, spool=spool) as push:
+        feed = push._spooled._feed
+        own, end = feed._end, feed._spool._feeds[feed._key][0]
+
+        def look(pointer: Any, out: Any) -> None:
+            assert pointer == end
+            feed.close()
+            did.append("looked")
+
+        def ended(pointer: Any) -> None:
+            did.append("freed")
+            own(pointer)
+
+        monkeypatch.setattr(feed, "_end", ended)
+        monkeypatch.setattr(feed, "_inspect", look)
+        feed.info()
+        assert did == ["looked", "freed"]
+        assert not spool._feeds

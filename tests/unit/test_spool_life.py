@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -314,10 +315,19 @@ def test_a_close_that_a_signal_ended_can_be_called_again(tmp_path: Path) -> None
         wait_until(lambda: spool._pointer is None)
         os.kill(os.getpid(), signal.SIGINT)
 
+    goes_on = Event()
+
+    def stay() -> None:
+        with spool._in_use():
+            assert goes_on.wait(WAIT_S)
+
+    staying = Later(stay)
+    wait_until(lambda: len(spool._inside) > 0)
     waking = Later(interrupt)
-    with spool._in_use(), pytest.raises(KeyboardInterrupt):  # as another thread's call
+    with pytest.raises(KeyboardInterrupt):
         spool.close()
-    assert waking.error() is None
+    goes_on.set()
+    assert waking.error() is staying.error() is None
     assert spool.append(b"x") == 1
     spool.close()
     with small(tmp_path / "s") as again:

@@ -82,9 +82,10 @@ file_close(void *self, int file)
     (void)close(file);
 }
 
-/* What is wrong with a file that could be opened: an errno, 0: nothing. */
+/* What is wrong with a file that could be opened: an errno, 0: nothing.  What is read may have
+ * other names, as in a snapshot; what is written would change them. */
 static int
-file_refusal(int fd)
+file_refusal(int fd, bool write)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
@@ -96,7 +97,7 @@ file_refusal(int fd)
     if (!S_ISREG(st.st_mode)) {
         return ENOTSUP;
     }
-    return st.st_nlink > 1 ? EMLINK : 0;
+    return write && st.st_nlink > 1 ? EMLINK : 0;
 }
 
 static int
@@ -116,7 +117,7 @@ file_open(void *self, int dir, const char *name, uint32_t flags, int *file)
     how |= (flags & MMI_FILE_CREATE) != 0 ? O_CREAT : 0;
     how |= (flags & MMI_FILE_NEW) != 0 ? O_EXCL : 0;
     UNBROKEN(fd, openat(dir, name, how, FILE_MODE));
-    int unencodable = fd >= 0 ? file_refusal(fd) : 0;
+    int unencodable = fd >= 0 ? file_refusal(fd, (flags & MMI_FILE_WRITE) != 0) : 0;
     if (unencodable != 0) {
         (void)close(fd);
         return mmi_file_error(unencodable);
@@ -335,10 +336,32 @@ file_lock_as(int fd, bool on)
 }
 #endif
 
+/* Of a folder, which nobody can open to be written: flock.  Some file systems make of it a lock
+ * that needs that, or have none. */
+static int
+file_lock_folder(int fd, bool on)
+{
+    int rc = flock(fd, on ? LOCK_EX | LOCK_NB : LOCK_UN);
+    if (rc < 0 && (errno == EBADF || errno == EINVAL || errno == EOPNOTSUPP)) {
+        errno = ENOTSUP;
+    }
+    return rc;
+}
+
+static int
+file_lock_any(int fd, bool on)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return -1;
+    }
+    return S_ISDIR(st.st_mode) ? file_lock_folder(fd, on) : file_lock_as(fd, on);
+}
+
 static int
 file_lock(void *self, int file)
 {
-    int rc = file_lock_as(file, true);
+    int rc = file_lock_any(file, true);
     (void)self;
     /* POSIX allows either word for "another has it". */
     return rc < 0 && errno == EACCES ? mmi_file_error(EAGAIN) : file_done(rc);
@@ -348,7 +371,7 @@ static int
 file_unlock(void *self, int file)
 {
     (void)self;
-    return file_done(file_lock_as(file, false));
+    return file_done(file_lock_any(file, false));
 }
 
 static int

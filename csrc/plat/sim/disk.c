@@ -365,7 +365,10 @@ disk_lock(void *self, int file)
 {
     mmi_disk *d = self;
     disk_handle *h;
-    int error = disk_enter(d, MMI_DISK_LOCK, file, DISK_WANT_WRITTEN, &h);
+    int error = disk_enter(d, MMI_DISK_LOCK, file, DISK_WANT_ANY, &h);
+    if (error == 0 && !h->write && !h->node->folder) {
+        error = EBADF;
+    }
     if (error == 0 && h->node->locked_by != 0 && h->node->locked_by != h->id) {
         error = EAGAIN;
     }

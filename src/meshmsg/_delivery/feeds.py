@@ -13,6 +13,7 @@ from typing import Any
 
 from meshmsg._binding.core import EAGAIN, ESTATE, ffi, lib
 from meshmsg._binding.errors import ClosedError, UsageError
+from meshmsg._spool.held import Inside
 from meshmsg._spool.spool import Spool
 
 _GROUP_COUNTS = (
@@ -41,6 +42,8 @@ class Feed:
         self._spool, self._handle = spool, handle
         self._ending = threading.RLock()
         """Held where the core has its pointer: what one thread looks at no other one frees."""
+        self._inside = Inside()
+        """Who is in a call: a signal's function may close it below one of its own thread."""
         self._key = id(self)
         out = ffi.new(f"{self._kind} **")
         with spool._in_use() as pointer:
@@ -55,8 +58,8 @@ class Feed:
 
     def receipts(self, first: int, count: int) -> None:
         """Open receipts, in the socket, for messages that were put."""
-        with self._spool._in_use(), self._ending:
-            rc = int(lib.mm_feed_receipts(self._own(), first, count))
+        with self._spool._in_use(), self._ending, self._inside.entered(self._own) as feed:
+            rc = int(lib.mm_feed_receipts(feed, first, count))
             if rc == lib.MM_ECLOSED:
                 raise self._closed()
             self._spool._raise_for(rc, "asking for receipts")
@@ -65,16 +68,21 @@ class Feed:
         """Return an mm_feed_info, or of a Replay an mm_replay_info; None: it was closed."""
         out = ffi.new(f"{self._kind}_info *")
         try:
-            with self._spool._in_use(), self._ending:
-                self._inspect(self._own(), out)
+            with self._spool._in_use(), self._ending, self._inside.entered(self._own) as feed:
+                self._inspect(feed, out)
         except ClosedError:
             return None
         return out
 
     def settle(self) -> None:
         """Its socket is about to be closed: tell what was removed of that which it was given."""
-        with suppress(ClosedError), self._spool._in_use(), self._ending:
-            lib.mm_feed_settle(self._own())
+        with (
+            suppress(ClosedError),
+            self._spool._in_use(),
+            self._ending,
+            self._inside.entered(self._own) as feed,
+        ):
+            lib.mm_feed_settle(feed)
 
     def check_open(self) -> None:
         """Refuse to go on for a socket, or a spool, that was closed. Thread-safe: yes."""
@@ -106,8 +114,17 @@ class Feed:
         spool = self._spool
         if os.getpid() != spool._pid:
             return
+        with self._ending:
+            with self._inside.lock:
+                if self._inside.mine:
+                    self._inside.later(self._free)
+                    return
+            self._free()
+
+    def _free(self) -> None:
+        spool = self._spool
         # The spool stays while its thread ends.
-        with self._ending, spool._inside.entered(lambda: spool._feeds.pop(self._key, None)) as feed:
+        with spool._inside.entered(lambda: spool._feeds.pop(self._key, None)) as feed:
             if feed is not None:
                 self._end(feed[0])
 
@@ -137,8 +154,8 @@ class Replay(Feed):
         """Return what the core knows of the groups that somebody was in."""
         out = ffi.new("mm_group_info[]", lib.MM_GROUPS_MAX)
         count = ffi.new("uint32_t *")
-        with self._spool._in_use(), self._asking:
-            rc = int(lib.mm_replay_groups(self._own(), out, lib.MM_GROUPS_MAX, count))
+        with self._spool._in_use(), self._asking, self._inside.entered(self._own) as feed:
+            rc = int(lib.mm_replay_groups(feed, out, lib.MM_GROUPS_MAX, count))
             self._spool._raise_for(rc, "listing groups")
         found = []
         for info in out[0 : min(count[0], lib.MM_GROUPS_MAX)]:
@@ -148,10 +165,10 @@ class Replay(Feed):
 
     def seek_group(self, name: str, seq: int) -> int:
         """Have a group go on elsewhere; the code of it."""
-        with self._spool._in_use(), self._asking:
-            return int(lib.mm_group_seek(self._own(), name.encode(), seq))
+        with self._spool._in_use(), self._asking, self._inside.entered(self._own) as feed:
+            return int(lib.mm_group_seek(feed, name.encode(), seq))
 
     def forget_group(self, name: str) -> int:
         """Forget a group; the code of it."""
-        with self._spool._in_use(), self._asking:
-            return int(lib.mm_group_forget(self._own(), name.encode()))
+        with self._spool._in_use(), self._asking, self._inside.entered(self._own) as feed:
+            return int(lib.mm_group_forget(feed, name.encode()))

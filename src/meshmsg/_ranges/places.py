@@ -36,7 +36,7 @@ class Places:
 
     def __init__(self, spool: Held) -> None:
         self._spool = spool
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's function may close them below `close`
         self._kept: list[SpoolReader] = []
         """The one that was used the longest ago is the first."""
 

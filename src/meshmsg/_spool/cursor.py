@@ -6,6 +6,7 @@ done is never taken for done; what could not be saved is told, and is delivered 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,6 +89,8 @@ class SpoolCursor(Unshared):
         self._spool = spool
         self._name = cursor_name("name", name)
         self._inside = Inside()
+        self._late: int = lib.MM_OK
+        """What closing it said that nobody was told of."""
         out = ffi.new("mm_spool_cursor **")
         begins = (False, 0) if start is None else (True, start)  # whether it may be made, and where
         with spool._in_use() as pointer:
@@ -277,7 +280,8 @@ class SpoolCursor(Unshared):
     def close(self) -> None:
         """Save it and close it. Again: nothing.
 
-        Thread-safe: yes; calls of other threads end first.
+        Thread-safe: yes; calls of other threads end first. If a signal's function closes it below a
+        call of the same thread, it is closed as that call ends.
 
         Raises:
             SpoolFailedError: It could not be saved, now or before; what it says is what was saved.
@@ -286,8 +290,23 @@ class SpoolCursor(Unshared):
             return  # its spool was given up as the process was forked
         with self._inside.lock:
             self._pointer = None
+            if self._inside.mine:
+                self._inside.later(self._close_late)
+                return
             self._inside.wait()
-        self._raise_for(self._spool._close_cursor(self._key), "closing it")
+        rc, self._late = self._late, lib.MM_OK
+        self._raise_for(self._spool._close_cursor(self._key) or rc, "closing it")
+
+    def _close_late(self) -> None:
+        """Close it; what that says is for who closes it again, and for the log."""
+        self._late = self._spool._close_cursor(self._key)
+        if self._late:
+            logging.getLogger("meshmsg").error(
+                "the spool %s: the cursor %r: closing it, as a call of the same thread asked for: "
+                "it could not be saved",
+                self._spool.path,
+                self._name,
+            )
 
     def _done(self, first: int, last: int) -> None:
         with self._in_use() as pointer:
@@ -331,9 +350,10 @@ class SpoolCursor(Unshared):
 
     def _opened(self) -> Any:
         """Return its pointer, if it is open."""
-        if self._pointer is None:
+        pointer = self._pointer  # once: a signal's function may close it
+        if pointer is None:
             raise ClosedError(f"the cursor {self._name!r} was closed", code=lib.MM_ECLOSED)
-        return self._pointer
+        return pointer
 
     def __enter__(self) -> Self:
         return self

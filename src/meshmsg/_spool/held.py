@@ -51,6 +51,9 @@ _FoundT = TypeVar("_FoundT")
 class Inside:
     """Who is in a call with what others may close: it is closed once nobody is.
 
+    Who closes it waits for the others. Below a call of its own thread (a signal's function, or what
+    the call called) it cannot: then the last one that leaves closes it.
+
     Law: it changes by steps that a signal's function cannot split; a call that such a function
     breaks off, also as it begins, has ended.
     """
@@ -58,7 +61,10 @@ class Inside:
     def __init__(self) -> None:
         self.lock = threading.Condition()
         """Under it one enters; who closes sees to it there that nobody does any more."""
-        self._tokens: set[object] = set()
+        self._tokens: dict[object, int] = {}
+        """Each call, and its thread."""
+        self._then: Callable[[], object] | None = None
+        """What the last one that leaves does."""
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -69,14 +75,41 @@ class Inside:
         token = object()
         try:
             with self.lock:
+                # In this order: what is found is not freed by a signal's function behind it.
+                self._tokens[token] = threading.get_ident()
                 found = look()
-                self._tokens.add(token)
             yield found
         finally:
-            self._tokens.discard(token)
-            if not self._tokens:
-                with self.lock:
-                    self.lock.notify_all()
+            self._leave(token)
+
+    def _leave(self, token: object) -> None:
+        self._tokens.pop(token, None)
+        if self._tokens:
+            return
+        with self.lock:
+            then = None if self._tokens else self.take()
+            if then is not None:
+                self._tokens[token] = threading.get_ident()  # who closes it once more waits for it
+            self.lock.notify_all()
+        if then is not None:
+            try:
+                then()
+            finally:
+                self._leave(token)
+
+    @property
+    def mine(self) -> bool:
+        """Whether this thread is in a call, further up its stack."""
+        return threading.get_ident() in tuple(self._tokens.values())
+
+    def later(self, then: Callable[[], object]) -> None:
+        """Have the last one that leaves do that; under the lock."""
+        self._then = then
+
+    def take(self) -> Callable[[], object] | None:
+        """Return what nobody did yet that was to be done later; under the lock."""
+        then, self._then = self._then, None
+        return then
 
     def wait(self) -> None:
         """Wait until nobody is in a call; under the lock, which others have meanwhile."""
@@ -142,47 +175,80 @@ class Held(Unshared, ABC):
         self._watches: list[Any] = []
         """Of event loops: they go as it is closed."""
         self._cursors: dict[int, Any] = {}
+        self._late: tuple[int, int] = lib.MM_OK, lib.MM_OK
+        """What closing it said that nobody was told of."""
         _all.add(self)
 
     @abstractmethod
     def close(self) -> None:
         """Close it."""
 
-    def _end(self) -> tuple[Any, dict[int, tuple[Any, Any]], dict[int, Any]]:
-        """Let nobody in any more, wait until all are out, and close its readers; its pointer, or
-        None: it was closed, or given up as the process was forked. And its feeds and cursors, which
-        nobody else closes from now on."""
+    def _end(self) -> tuple[int, int]:
+        """Let nobody in any more, wait until all are out, and close it: what that said.
+
+        Below a call of this thread, the last one that leaves closes it; of what was closed so, the
+        next `_end` says what it said. Nothing, if another one closed it, or this is the child of a
+        fork.
+        """
         if os.getpid() != self._pid:
-            return None, {}, {}
+            return lib.MM_OK, lib.MM_OK
         with self._inside.lock:
             pointer, self._pointer = self._pointer, None
+            if self._inside.mine:
+                if pointer is not None:
+                    self._inside.later(lambda: self._end_late(pointer))
+                return lib.MM_OK, lib.MM_OK
             try:
                 self._inside.wait()
             except BaseException:  # a signal's function; it can be closed again
                 self._pointer = pointer
                 raise
-            if pointer is None:
-                return None, {}, {}  # another thread closes it, and what it has
-            self._close_readers()
+            late = self._inside.take()  # a signal's function broke off who was about to do it
+        if pointer is not None:
+            return self._free(pointer)
+        if late is not None:
+            late()
+        said, self._late = self._late, (lib.MM_OK, lib.MM_OK)
+        return said
+
+    def _end_late(self, pointer: Any) -> None:
+        """Close it; nobody waits for what that says but who closes it again, so the log has it."""
+        self._late = self._free(pointer)
+        if any(self._late):
+            logging.getLogger("meshmsg").error(
+                "the spool %s: closing it, as a call of the same thread asked for: the disk "
+                "failed; what was not durable may be lost",
+                self.path,
+            )
+
+    @abstractmethod
+    def _free(self, pointer: Any) -> tuple[int, int]:
+        """Close what it has, and it; nobody is in a call. What it said, and what its cursors
+        said."""
+
+    def _let_go(self) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any]]:
+        """Close its readers and watches; its feeds and cursors, which nobody else closes from now
+        on."""
+        with self._inside.lock:
+            self._close_readers(*self._readers)
+            self._idle_readers.clear()
+            self._close_watches(*self._watches)
             feeds, self._feeds = self._feeds, {}
             cursors, self._cursors = self._cursors, {}
-        return pointer, feeds, cursors
+        return feeds, cursors
 
     def _close_readers(self, *which: int) -> None:
-        """Close some readers, or all, and what watches it; of those that are closed, nothing."""
-        with self._inside.lock:
-            for key in which or tuple(self._readers):
+        """Close some readers; of those that are closed, nothing."""
+        with self._inside.entered(lambda: None), self._inside.lock:  # nobody closes it meanwhile
+            for key in which:
                 if (reader := self._readers.pop(key, None)) is not None:
                     lib.mm_spool_reader_close(reader)
-            if not which:
-                self._idle_readers.clear()
-                self._close_watches(*self._watches)
 
     def _close_watches(self, *which: Any) -> None:
         """Close some, that are open."""
         if os.getpid() != self._pid:
             return  # the lock may be somebody's who is not in this process
-        with self._inside.lock:
+        with self._inside.entered(lambda: None), self._inside.lock:
             for watch in which:
                 if watch in self._watches:
                     self._watches.remove(watch)
@@ -265,9 +331,10 @@ class Held(Unshared, ABC):
 
     def _opened(self) -> Any:
         """Return its pointer, if it is open."""
-        if self._pointer is None:
+        pointer = self._pointer  # once: a signal's function may close it
+        if pointer is None:
             raise ClosedError(f"the spool {self.path} was closed", code=lib.MM_ECLOSED)
-        return self._pointer
+        return pointer
 
     def _raise_for(self, rc: int, doing: str) -> None:
         if rc < 0:

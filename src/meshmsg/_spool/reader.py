@@ -64,7 +64,9 @@ class SpoolReader(Unshared):
             spool._readers[self._key] = out[0]
         self._pointer: Any = out[0]
         self._address = address_of(out[0])
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._used = self._closed = False
+        """Whether its thread is in a call; whether nobody gets into one any more."""
         self._seq = seq
         self._goes_on = ffi.new("uint64_t *")
         self._ready = False
@@ -121,9 +123,9 @@ class SpoolReader(Unshared):
             ClosedError: It, or its spool, was closed.
         """
         whole("max_messages", max_messages, 1)
-        if self._made:
+        if made := self._made:
             with self._in_use():
-                return [self._made.popleft() for _ in range(min(max_messages, len(self._made)))]
+                return [made.popleft() for _ in range(min(max_messages, len(made)))]
         return self._read(max_messages, timeout)
 
     def _read(
@@ -225,9 +227,15 @@ class SpoolReader(Unshared):
     def _in_use(self) -> Iterator[Any]:
         """Keep it, and its spool, from being closed meanwhile."""
         with self._spool._in_use(), self._lock:
-            if self._pointer is None:
-                raise ClosedError("the reader was closed", code=lib.MM_ECLOSED)
-            yield self._pointer
+            outer, self._used = self._used, True
+            try:
+                if self._closed:
+                    raise ClosedError("the reader was closed", code=lib.MM_ECLOSED)
+                yield self._pointer
+            finally:
+                self._used = outer
+                if self._closed and not outer:
+                    self._free()
 
     def _load(self, got: list[SpoolMessage | SpoolGap], ms: int) -> bool:
         """Have a batch ready, or a gap in what was got; false: there is neither, for now."""
@@ -282,8 +290,9 @@ class SpoolReader(Unshared):
 
     def __iter__(self) -> Iterator[SpoolMessage | SpoolGap]:
         while self._made or self._make():
-            while self._made:
-                yield self._made.popleft()
+            made = self._made
+            while made and made is self._made:  # `close` puts another one there
+                yield made.popleft()
 
     def _make(self) -> bool:
         self._made.extend(self._read(_RUN, 0, whole=False))
@@ -292,14 +301,18 @@ class SpoolReader(Unshared):
     def close(self) -> None:
         """Close it; the spool stays open. Again: nothing.
 
-        Thread-safe: yes; a `read` that waits raises ClosedError.
+        Thread-safe: yes; a `read` that waits raises ClosedError, also one that this thread is in,
+        if a signal's function closes it.
         """
         if os.getpid() != self._spool._pid:
             return  # its spool was given up as the process was forked
         with self._lock:
-            self._pointer = None
-            self._made.clear()
-            self._got = []
+            self._closed = True
+            if not self._used:  # else whoever is in it does that, further up the stack
+                self._free()
+
+    def _free(self) -> None:
+        self._made, self._got = deque(), []
         self._spool._close_readers(self._key)
 
     def __enter__(self) -> Self:

@@ -191,7 +191,8 @@ class Spool(Kept):
                 os.rmdir(self.path)
         if rc == EAGAIN:
             owner = bytes(ffi.string(report.owner)).decode("utf-8", "replace")
-            raise SpoolLockedError(f"{self.path} is open: {owner or 'by another'}", owner=owner)
+            by = owner or "by another, whose LOCK was removed, or its folder is locked (flock)"
+            raise SpoolLockedError(f"{self.path} is open: {by}", owner=owner)
         if rc == lib.MM_SPOOL_HARMED:
             raise SpoolCorruptError(
                 f"{self.path}: messages from {report.lost_first} on are harmed, at octet "
@@ -408,13 +409,15 @@ class Spool(Kept):
     def close(self) -> None:
         """Write what waits, and close it and its readers. Again: nothing.
 
-        Thread-safe: yes; calls that wait meanwhile raise ClosedError.
+        Thread-safe: yes; calls that wait meanwhile raise ClosedError. So does one that this thread
+        is in, if a signal's function closes it: then it is closed as the last call ends, and the
+        next `close` raises what went wrong.
 
         Raises:
             SpoolFailedError: The disk failed, now or before; what was not durable may be lost, or
                 a cursor was not saved.
         """
-        rc, saved = self._close_all()
+        rc, saved = self._end()
         self._raise_for(rc, "closing it")
         if saved != lib.MM_OK:
             raise SpoolFailedError(
@@ -422,13 +425,12 @@ class Spool(Kept):
                 code=saved,
             )
 
-    def _close_all(self) -> tuple[int, int]:
-        """Close it, and before it what uses it: what it said, and what its cursors said."""
-        pointer, feeds, cursors = self._end()
+    def _free(self, pointer: Any) -> tuple[int, int]:
+        feeds, cursors = self._let_go()
         for feed, end in feeds.values():
             end(feed)
         saved = self._close_each(cursors.values())
-        return int(lib.mm_spool_close(pointer)) if pointer is not None else lib.MM_OK, saved
+        return int(lib.mm_spool_close(pointer)), saved
 
     def _opened(self) -> Any:
         pointer = super()._opened()
@@ -438,7 +440,7 @@ class Spool(Kept):
 
     def __del__(self) -> None:
         if self._pointer is not None:
-            self._close_all()
+            self._end()
 
 
 def _make_folder(path: str) -> tuple[bool, str]:

@@ -152,11 +152,15 @@ class SpoolView(Held):
     def close(self) -> None:
         """Close it and its readers. Again: nothing.
 
-        Thread-safe: yes; calls that wait meanwhile raise ClosedError.
+        Thread-safe: yes; calls that wait meanwhile raise ClosedError, also one that this thread is
+        in, if a signal's function closes it.
         """
-        pointer, _, _ = self._end()
-        if pointer is not None:
-            lib.mm_spool_view_close(pointer)
+        self._end()
+
+    def _free(self, pointer: Any) -> tuple[int, int]:
+        self._let_go()
+        lib.mm_spool_view_close(pointer)
+        return lib.MM_OK, lib.MM_OK
 
     @staticmethod
     def _abandon(pointer: Any) -> None:

@@ -116,7 +116,9 @@ class RemoteSpool(RemoteForm):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
-        self._over = threading.Event()
+        self._over = False
+        self._ends = threading.Condition()
+        """Told as it is closed; no Event, which a signal's function cannot set at any moment."""
         self._leaves = False
         """Whether it raises PeerError once nobody is connected, rather than wait for who comes."""
         self._req = self._opened(
@@ -234,12 +236,14 @@ class RemoteSpool(RemoteForm):
 
     def close(self) -> None:
         """Close it. Calls that wait raise ClosedError. Thread-safe: yes; again: nothing."""
-        self._over.set()
+        with self._ends:
+            self._over = True
+            self._ends.notify_all()
         self._req.close()
 
     @property
     def _closed(self) -> bool:
-        return self._over.is_set()
+        return self._over
 
     def __enter__(self) -> Self:
         return self
@@ -263,8 +267,9 @@ class RemoteSpool(RemoteForm):
             wait = patience.wait(time.monotonic())
             if wait is None:
                 raise self._asking.still_busy(answer, self._timeout)
-            if self._over.wait(wait):
-                raise ClosedError(f"{self._where} was closed", code=lib.MM_ECLOSED)
+            with self._ends:
+                if self._ends.wait_for(lambda: self._over, wait):
+                    raise ClosedError(f"{self._where} was closed", code=lib.MM_ECLOSED)
 
     def _lease_as(self, holder: bytes, name: str, from_seq: int, ttl: float) -> bool:
         """Hold as another holder than its own; False: there is another one yet.
