@@ -59,7 +59,7 @@ struct mm_feed {
     bool blocked;                /* too many wait: nothing is read until some are done */
     uint64_t swept;              /* none of `again` below that was removed */
     uint64_t bared;              /* what is in flight below that was removed, and that is told */
-    uint64_t clock_us;           /* how far the wall clock was ahead of the monotonic one; 0: not known.  Its thread's */
+    uint64_t clock_us;           /* how far the wall clock was ahead of the monotonic one; 0: not known */
     void *thread;
     mmi_spool_reader reader, seeker;   /* in order; and of one that is sent again */
 };
@@ -75,6 +75,8 @@ void mmi_feed_add(mm_feed *f, uint64_t due_us, uint64_t seq);
 bool mmi_feed_take(mm_feed *f, uint64_t now_us, uint64_t *seq);   /* one whose time has come */
 /* The wall clock was set by that much: what waits does so for as long as it was to. */
 void mmi_feed_move(mm_feed *f, int64_t by_us);
+/* The time since 1970, having seen to what waits if the clock was set since the last look.  Without the lock. */
+uint64_t mmi_feed_clock(mm_feed *f);
 size_t mmi_feed_take_below(mm_feed *f, uint64_t seq, uint64_t *seqs, size_t most);   /* whatever their times */
 /* api/feed_fates.c.  told: as mmi_source has it. */
 void mmi_feed_told(void *arg, uint64_t first, uint64_t count, int outcome);

@@ -2,9 +2,13 @@
  * api/feed_heap.c: which messages of a spool are to be sent later, or again, and when.
  *
  * A binary heap of times and numbers; what is in flight has room in it.
- * Not here: sending them (api/feed_run.c).  Law: feed->lock is held.
+ * Not here: sending them (api/feed_run.c).  Law: feed->lock is held, but by mmi_feed_clock.
  */
 #include "api/feed.h"
+
+static const uint64_t HEAP_LOOK_NS = 10000000;   /* that two looks at clocks may be apart */
+static const uint64_t HEAP_NS_PER_US = 1000;
+static const int64_t HEAP_SET_US = 1000000; /* that the wall clock moves at once: it was set */
 
 static bool
 heap_before(const feed_later *a, const feed_later *b)
@@ -82,6 +86,24 @@ mmi_feed_move(mm_feed *f, int64_t by_us)
         }
         heap_push(f->again, i, one);
     }
+}
+
+uint64_t
+mmi_feed_clock(mm_feed *f)
+{
+    const uint64_t before = mmi_thread_now_ns(), wall_us = mmi_thread_wall_us(NULL);
+    if (mmi_thread_now_ns() - before > HEAP_LOOK_NS) { /* this thread stood still in between */
+        return wall_us;
+    }
+    const uint64_t ahead = wall_us - before / HEAP_NS_PER_US;
+    const int64_t by_us = (int64_t)(ahead - f->clock_us);
+    if (f->clock_us != 0 && (by_us > HEAP_SET_US || by_us < -HEAP_SET_US)) {
+        pthread_mutex_lock(&f->lock);
+        mmi_feed_move(f, by_us);
+        pthread_mutex_unlock(&f->lock);
+    }
+    f->clock_us = ahead;
+    return wall_us;
 }
 
 size_t

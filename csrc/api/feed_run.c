@@ -21,8 +21,6 @@ static const uint64_t FEED_LOOK_NS =
     1000000000; /* until the wall clock is looked at again: it may be set */
 static const uint64_t FEED_RETRY_NS = 10000000; /* until what found no memory is tried again */
 static const uint64_t FEED_NS_PER_US = 1000;
-static const int64_t FEED_SET_US =
-    1000000; /* that the wall clock moves at once, beyond which it was set */
 
 static bool
 run_stops(mm_feed *f)
@@ -453,25 +451,6 @@ run_rest(mm_feed *f, uint64_t wakes, int rc)
     }
 }
 
-/* The time since 1970, having seen to what waits if the clock was set. */
-static uint64_t
-run_clock(mm_feed *f)
-{
-    const uint64_t before = mmi_thread_now_ns(), wall_us = mmi_thread_wall_us(NULL);
-    if (mmi_thread_now_ns() - before > FEED_LOOK_NS) { /* this thread stood still in between */
-        return wall_us;
-    }
-    const uint64_t ahead = wall_us - before / FEED_NS_PER_US;
-    const int64_t by_us = (int64_t)(ahead - f->clock_us);
-    if (f->clock_us != 0 && (by_us > FEED_SET_US || by_us < -FEED_SET_US)) {
-        pthread_mutex_lock(&f->lock);
-        mmi_feed_move(f, by_us);
-        pthread_mutex_unlock(&f->lock);
-    }
-    f->clock_us = ahead;
-    return wall_us;
-}
-
 void
 mmi_feed_run(void *arg)
 {
@@ -480,7 +459,7 @@ mmi_feed_run(void *arg)
         mmi_feed_form run;
         run.count = run.sent = run.messages = 0;
         run.shape.framing = NULL;
-        uint64_t wakes = mmi_spool_shared_wakes(f->shared), now_us = run_clock(f);
+        uint64_t wakes = mmi_spool_shared_wakes(f->shared), now_us = mmi_feed_clock(f);
         if (run_stops(f)) {
             break;
         }

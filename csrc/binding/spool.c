@@ -70,8 +70,8 @@ spool_put(const spool_call *c, PyObject *list, Py_ssize_t *at, mm_spool_did *all
     return rc;
 }
 
-/* Counts it in `told`: how many were taken, twice; and in its third place, if it has one, how many of
- * those are kept. */
+/* Counts it in `told`: how many were taken, twice; and in its third place, if it has one, how many
+ * of those are kept. */
 static bool
 spool_tell(PyObject *told, const mm_spool_did *did)
 {

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.errors import UndeliveredError, UsageError
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._socket.base import SocketBase
 
 Outcome = Literal["acked", "unknown", "expired", "attempts", "dropped"]

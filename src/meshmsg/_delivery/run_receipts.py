@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
 from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import UndeliveredError
-from meshmsg._binding.unshared import Unshared
 from meshmsg._delivery.receipts import OUTCOMES, WORDS, Outcome, ReceiptForm, Survives
 from meshmsg._hints.plural import counted
+from meshmsg._hints.unshared import Unshared
 from meshmsg._socket.base import SocketBase
 
 ReceiptT = TypeVar("ReceiptT", bound=ReceiptForm)

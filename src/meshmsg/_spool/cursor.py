@@ -23,7 +23,7 @@ from meshmsg._binding.errors import (
     UsageError,
     WouldBlockError,
 )
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import SEQ_MAX, cursor_name, whole
 from meshmsg._spool.held import Held, Inside, first_and_last
 from meshmsg._spool.message import SpoolGap, SpoolMessage

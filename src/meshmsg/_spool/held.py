@@ -37,7 +37,7 @@ from meshmsg._binding.errors import (
     TooLargeError,
     WouldBlockError,
 )
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import no_spool
 from meshmsg._spool.full import why_full, why_late
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, SLICE_MS, ffi, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError, WouldBlockError
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import cursor_name, lease_ms, whole
 from meshmsg._spool.cursor import (
     SpoolCursor,

@@ -203,7 +203,7 @@ class Run:
         rc, at, *did = native.spool_put(*given, *self._origin)
         return self._did(rc, at - before, *did)
 
-    def _did(self, rc: int, done: int, first: int, last: int, _: int, *once: int) -> int:
+    def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
         """Note what was taken; `once`: of those that have an origin, as mm_spool_did has it."""
         repeated, original, until = once or (0, 0, last)
         self.at += done

@@ -27,7 +27,7 @@ from meshmsg._binding.core import (
     to_ms,
 )
 from meshmsg._binding.errors import ClosedError, SpoolCorruptError, SpoolTrimmedError
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import SEQ_MAX, whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
 from meshmsg._spool.held import Held

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import lib, to_ms
 from meshmsg._binding.errors import ClosedError
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool import cursor as threads
 from meshmsg._spool import kept
 from meshmsg._spool.arguments import lease_ms

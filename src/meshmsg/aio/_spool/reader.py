@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool import reader as threads
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch

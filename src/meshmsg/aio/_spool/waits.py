@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from meshmsg._binding.core import EAGAIN, ends_of, left_of, lib
 from meshmsg._binding.errors import ClosedError
-from meshmsg._binding.unshared import Unshared
+from meshmsg._hints.unshared import Unshared
 from meshmsg._spool import spool as threads
 from meshmsg._spool.held import Putting
 from meshmsg.aio._spool.later import Job, Later
