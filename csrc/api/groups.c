@@ -272,15 +272,15 @@ groups_inspect(mmi_group *group, mm_group_info *out)
     mm_stats stats;
     mmi_socket_stats_now(group->socket, &stats);
     uint64_t back = stats.redelivered_messages, spent = group->socket->host.back->spent;
-    *out = (mm_group_info){ .unacked = stats.unacked_messages,
-                            .acked = stats.acked_messages,
-                            .redelivered = back > spent ? back - spent : 0,
-                            .unwanted = stats.unwanted_messages,
-                            .expired = stats.dropped_expired,
-                            .attempts = stats.dropped_attempts,
-                            .dead = stats.dead_messages,
-                            .members = mmi_group_kept(group->socket) ? group->socket->peer_count
-                                                                     : 0 };
+    *out =
+        (mm_group_info){ .unacked = stats.unacked_messages,
+                         .acked = stats.acked_messages,
+                         .redelivered = back > spent ? back - spent : 0,
+                         .unwanted = stats.unwanted_messages,
+                         .expired = stats.dropped_expired,
+                         .attempts = stats.dropped_attempts,
+                         .dead = stats.dead_messages,
+                         .members = mmi_group_kept(group->socket) ? group->socket->peer_count : 0 };
     snprintf(out->name, sizeof out->name, "%s", group->name);
 }
 

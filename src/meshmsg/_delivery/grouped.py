@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EAGAIN, ffi, lib
+from meshmsg._binding.core import EAGAIN, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
 from meshmsg._delivery.group_lag import PREFIX, is_group
 from meshmsg._delivery.leases import Ack
