@@ -51,8 +51,8 @@ typedef struct inspect_topic {
     uint32_t count;
 } inspect_topic;
 
-/* Also those in groups, though one of each gets a message; of a group whose place is not kept yet none: a crash would
- * forget it. */
+/* Also those in groups, though one of each gets a message; of a group whose place is not kept yet
+ * none: a crash would forget it. */
 static uint32_t
 inspect_reach(mmi_socket *s, const uint8_t *topic, size_t size)
 {

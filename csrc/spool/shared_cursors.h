@@ -45,8 +45,8 @@ typedef struct mmi_spool_cursor {
  * would begin with was removed; MM_EINVAL: the name, or a start beyond what comes next. */
 int mmi_spool_shared_cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
                                  mmi_spool_cursor **out) MMI_WARN_UNUSED;
-/* Goes there with one, which is made if there is none.  Who cannot leaves it as it is: what was removed is still owed to
- * its next user.  As mmi_spool_shared_cursor_open and _seek; also MM_EIO, MM_ENOSPC. */
+/* Goes there with one, which is made if there is none.  Who cannot leaves it as it is: what was removed is still owed
+ * to its next user.  As mmi_spool_shared_cursor_open and _seek; also MM_EIO, MM_ENOSPC. */
 int mmi_spool_shared_cursor_move(mmi_spool_shared *h, const char *name, uint64_t seq) MMI_WARN_UNUSED;
 /* The last one to close it saves it: MM_EIO, MM_ENOSPC: that failed, now or before. */
 int mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c);
