@@ -159,6 +159,7 @@ groups_feed(mm_replay *r, const groups_due *due)
     }
     memcpy(slot->name, due->name, sizeof slot->name);
     slot->socket = due->socket;
+    mmi_api_note(due->socket, MM_PEERS); /* its members count from now on */
 }
 
 /* Those that have begun are fed, before anybody looks or moves one: whoever was in one, however
@@ -231,32 +232,6 @@ groups_empty(mm_replay *r, const char *name)
     return rc;
 }
 
-/* From where on, as a number. */
-static uint64_t
-groups_number(mmi_spool_shared *shared, uint64_t seq)
-{
-    pthread_mutex_lock(&shared->lock);
-    uint64_t first = mmi_spool_first(&shared->spool), next = shared->spool.last_seq + 1;
-    pthread_mutex_unlock(&shared->lock);
-    return seq == MMI_SPOOL_EARLIEST ? first : seq == MMI_SPOOL_LATEST ? next : seq;
-}
-
-static int
-groups_move(mmi_spool_shared *shared, const char *cursor, uint64_t seq)
-{
-    const mmi_spool_wait wait = { .deadline_ns = UINT64_MAX };
-    mmi_spool_cursor *c;
-    int rc = groups_room(shared, cursor);
-    rc = rc == MM_OK ? mmi_spool_shared_cursor_open(shared, cursor, true, seq, &c) : rc;
-    if (rc != MM_OK) {
-        return rc;
-    }
-    rc = mmi_spool_shared_cursor_seek(shared, c, groups_number(shared, seq));
-    rc = rc == MM_OK ? mmi_spool_shared_cursor_save(shared, c, &wait) : rc;
-    int closed = mmi_spool_shared_cursor_close(shared, c);
-    return rc == MM_OK ? closed : rc;
-}
-
 int
 mm_group_seek(mm_replay *r, const char *name, uint64_t seq)
 {
@@ -268,7 +243,8 @@ mm_group_seek(mm_replay *r, const char *name, uint64_t seq)
     pthread_mutex_lock(&r->tending);
     int rc = groups_feed_all(r);
     rc = rc == MM_OK ? groups_empty(r, name) : rc;
-    rc = rc == MM_OK ? groups_move(r->shared, cursor, seq) : rc;
+    rc = rc == MM_OK ? groups_room(r->shared, cursor) : rc;
+    rc = rc == MM_OK ? mmi_spool_shared_cursor_move(r->shared, cursor, seq) : rc;
     pthread_mutex_unlock(&r->tending);
     return rc;
 }
@@ -296,14 +272,15 @@ groups_inspect(mmi_group *group, mm_group_info *out)
     mm_stats stats;
     mmi_socket_stats_now(group->socket, &stats);
     uint64_t back = stats.redelivered_messages, spent = group->socket->host.back->spent;
-    *out = (mm_group_info){ .unacked = stats.unacked_messages,
-                            .acked = stats.acked_messages,
-                            .redelivered = back > spent ? back - spent : 0,
-                            .unwanted = stats.unwanted_messages,
-                            .expired = stats.dropped_expired,
-                            .attempts = stats.dropped_attempts,
-                            .dead = stats.dead_messages,
-                            .members = group->socket->peer_count };
+    *out =
+        (mm_group_info){ .unacked = stats.unacked_messages,
+                         .acked = stats.acked_messages,
+                         .redelivered = back > spent ? back - spent : 0,
+                         .unwanted = stats.unwanted_messages,
+                         .expired = stats.dropped_expired,
+                         .attempts = stats.dropped_attempts,
+                         .dead = stats.dead_messages,
+                         .members = mmi_group_kept(group->socket) ? group->socket->peer_count : 0 };
     snprintf(out->name, sizeof out->name, "%s", group->name);
 }
 

@@ -9,6 +9,7 @@
 #ifndef MMI_GROUP_H
 #define MMI_GROUP_H
 
+#include "queue/backlog.h"
 #include "socket/socket.h"
 
 typedef struct mmi_group {
@@ -22,6 +23,12 @@ static inline mmi_group *
 mmi_group_of(mmi_list *node)
 {
     return MMI_CONTAINER_OF(node, mmi_group, node);
+}
+/* Is its place on the disk, so that the next life knows it?  Before that its members are nobody's. */
+static inline bool
+mmi_group_kept(const mmi_socket *s)
+{
+    return s->group == NULL || mmi_back_sourced(s->host.back);
 }
 /* The PUB of a group; of any other socket itself. */
 static inline mmi_socket *

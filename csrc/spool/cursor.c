@@ -209,6 +209,18 @@ mmi_cursor_seek(mmi_cursor *c, uint64_t seq)
     CURSOR_CHANGED(c);
 }
 
+void
+mmi_cursor_see(const mmi_cursor *c, uint64_t first_seq, mmi_cursor_seen *out)
+{
+    *out = (mmi_cursor_seen){ .floor = c->floor, .above = c->above, .missed = c->missed };
+    if (c->left && c->taken == 0 && first_seq > c->floor + 1) {
+        uint64_t from = c->floor + 1, end = first_seq - 1;
+        out->missed += end - from + 1 - mmi_cursor_count(c, from, end);
+        out->floor = mmi_cursor_next(c, first_seq) - 1;
+        out->above -= mmi_cursor_count(c, from, out->floor);
+    }
+}
+
 uint64_t
 mmi_cursor_trimmed(mmi_cursor *c, uint64_t first_seq)
 {

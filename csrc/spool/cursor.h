@@ -41,7 +41,7 @@ typedef struct mmi_cursor {
     uint64_t missed;                     /* that were removed, not done and not taken, since it was opened */
     uint64_t taken;                      /* those below are done once who took them says so; 0: nobody took any */
     uint64_t ahead;                      /* it said that was done, and the spool had not come so far; 0: not so */
-    bool left;                           /* its user is about to go: what is removed from now on is not done by it */
+    bool left;                           /* nobody has it, or is about to go: what is removed is owed to the next one */
     bool made;                           /* nothing was ever saved in it */
     uint8_t uuid[MMI_SPOOL_UUID];
     mmi_slots slots;
@@ -75,6 +75,12 @@ void mmi_cursor_seek(mmi_cursor *c, uint64_t seq);
 /* What is below that number was removed, and so it is done, but for what is taken: how many were not.  None, if it is
  * left. */
 uint64_t mmi_cursor_trimmed(mmi_cursor *c, uint64_t first_seq);
+
+/* What one is that was left, to who looks at it: as it will be to its next user. */
+typedef struct mmi_cursor_seen {
+    uint64_t floor, above, missed;
+} mmi_cursor_seen;
+void mmi_cursor_see(const mmi_cursor *c, uint64_t first_seq, mmi_cursor_seen *out);
 
 /* What is saved: nothing above `limit`, which is durable in the spool. */
 typedef struct mmi_cursor_saving {

@@ -2,7 +2,7 @@
  * spool/shared_cursors.c: see spool/shared_cursors.h.
  *
  * Not here: when they are saved and what is removed then (spool/sweep.c), which messages are not
- * done, for who reads them (spool/shared_next.c).
+ * done, for who reads them (spool/shared_next.c), what they are (spool/shared_look.c).
  */
 #include "spool/shared_cursors.h"
 
@@ -22,9 +22,8 @@ mmi_spool_cursors_find(const mmi_spool_shared *h, const char *name)
     return c;
 }
 
-/* The one of that name that nobody opens or closes just now; NULL: there is none. */
-static mmi_spool_cursor *
-cursors_still(mmi_spool_shared *h, const char *name)
+mmi_spool_cursor *
+mmi_spool_cursors_still(mmi_spool_shared *h, const char *name)
 {
     mmi_spool_cursor *c;
     while ((c = mmi_spool_cursors_find(h, name)) != NULL && c->moving) {
@@ -91,7 +90,7 @@ cursors_settle(mmi_spool_shared *h, mmi_spool_cursor *c)
     cursors_tell(h);
 }
 
-/* Who has it from now on is told of what was removed since another one left it. */
+/* Who has it from now on is told of what was removed while nobody had it. */
 static void
 cursors_return(mmi_spool_shared *h, mmi_spool_cursor *c)
 {
@@ -105,8 +104,14 @@ cursor_begin(mmi_spool_shared *h, mmi_spool_cursor *c, bool create, uint64_t sta
              const mmi_cursor_spool *spool)
 {
     uint64_t next = spool->last_seq + 1;
-    int rc = mmi_cursor_open(&c->cursor, &h->files, h->dir, c->name, create, spool);
-    if (rc != MM_OK || !c->cursor.made || !create) {
+    /* What was removed is done once somebody has it, who is told. */
+    const mmi_cursor_spool whole = { spool->uuid, 1, spool->last_seq };
+    int rc = mmi_cursor_open(&c->cursor, &h->files, h->dir, c->name, create, &whole);
+    if (rc != MM_OK || !c->cursor.made) {
+        return rc;
+    }
+    if (!create) {
+        mmi_cursor_seek(&c->cursor, spool->first_seq);
         return rc;
     }
     if (start == MMI_SPOOL_LATEST || start == MMI_SPOOL_EARLIEST) {
@@ -127,15 +132,18 @@ cursor_begin(mmi_spool_shared *h, mmi_spool_cursor *c, bool create, uint64_t sta
     return rc;
 }
 
-/* With the lock, which is given up meanwhile. */
+/* With the lock, which is given up meanwhile.  has: its user is told of what was removed; else that
+ * is owed to the next one. */
 static int
-cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
+cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start, bool has,
             mmi_spool_cursor **out)
 {
-    mmi_spool_cursor *c = cursors_still(h, name);
+    mmi_spool_cursor *c = mmi_spool_cursors_still(h, name);
     if (c != NULL) {
         c->users++;
-        cursors_return(h, c);
+        if (has) {
+            cursors_return(h, c);
+        }
         *out = c;
         return MM_OK;
     }
@@ -152,6 +160,7 @@ cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
         return rc;
     }
     c->users = 1;
+    c->cursor.left = !has;
     /* The first save is soon: a life that is short gets on as well. */
     c->saved_ns = mmi_thread_now_ns() - MMI_SPOOL_SAVE_NS + MMI_SPOOL_SAVE_FIRST_NS;
     c->kept = cursors_awaited(h, name);
@@ -168,9 +177,30 @@ mmi_spool_shared_cursor_open(mmi_spool_shared *h, const char *name, bool create,
         return MM_EINVAL;
     }
     pthread_mutex_lock(&h->lock);
-    int rc = cursor_open(h, name, create, start, out);
+    int rc = cursor_open(h, name, create, start, true, out);
     pthread_mutex_unlock(&h->lock);
     return rc;
+}
+
+int
+mmi_spool_shared_cursor_move(mmi_spool_shared *h, const char *name, uint64_t seq)
+{
+    mmi_spool_cursor *c;
+    if (mmi_cursor_check_name(name) != MM_OK) {
+        return MM_EINVAL;
+    }
+    pthread_mutex_lock(&h->lock);
+    int rc = cursor_open(h, name, true, seq, false, &c);
+    uint64_t first = mmi_spool_first(&h->spool), next = h->spool.last_seq + 1;
+    pthread_mutex_unlock(&h->lock);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    seq = seq == MMI_SPOOL_EARLIEST ? first : seq == MMI_SPOOL_LATEST ? next : seq;
+    rc = mmi_spool_shared_cursor_seek(h, c, seq);
+    rc = rc == MM_OK ? mmi_spool_shared_cursor_save(h, c, &for_ever) : rc;
+    int closed = mmi_spool_shared_cursor_close(h, c);
+    return rc == MM_OK ? closed : rc;
 }
 
 bool
@@ -235,7 +265,10 @@ mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c)
     c->users--;
     c->moving = c->users == 0;
     bool last = c->moving;
-    if (!last) {
+    if (last) { /* it was told of all so far */
+        c->cursor.left = true;
+        c->cursor.missed = c->told = 0;
+    } else {
         cursors_return(h, c);
     }
     pthread_mutex_unlock(&h->lock);
@@ -294,67 +327,6 @@ mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     return rc;
 }
 
-static void
-cursor_inspect(const mmi_spool_shared *h, const mmi_cursor *cursor, int failed,
-               mmi_spool_cursor_info *out)
-{
-    uint64_t visible = mmi_spool_visible(&h->spool), done = cursor->floor + cursor->above;
-    *out = (mmi_spool_cursor_info){ .floor = cursor->floor,
-                                    .saved_floor = cursor->saved_floor,
-                                    .left = visible > done ? visible - done : 0,
-                                    .above = cursor->above,
-                                    .unsaved = cursor->unsaved,
-                                    .missed = cursor->missed,
-                                    .ahead = cursor->ahead,
-                                    .failed = failed };
-}
-
-void
-mmi_spool_shared_cursor_inspect(mmi_spool_shared *h, mmi_spool_cursor *c,
-                                mmi_spool_cursor_info *out)
-{
-    pthread_mutex_lock(&h->lock);
-    cursor_inspect(h, &c->cursor, c->failed, out);
-    pthread_mutex_unlock(&h->lock);
-}
-
-int
-mmi_spool_shared_cursor_look(mmi_spool_shared *h, const char *name, mmi_spool_cursor_info *out)
-{
-    mmi_cursor look;
-    pthread_mutex_lock(&h->lock);
-    const mmi_spool_cursor *c = cursors_still(h, name);
-    const mmi_cursor_spool spool = { h->spool.uuid, mmi_spool_first(&h->spool), h->spool.last_seq };
-    if (c != NULL) {
-        cursor_inspect(h, &c->cursor, c->failed, out);
-        out->missed -= c->told;
-    }
-    pthread_mutex_unlock(&h->lock);
-    int rc = c == NULL ? mmi_cursor_look(&look, &h->files, h->dir, name, &spool) : MM_ENOENT;
-    if (rc == MM_OK) {
-        pthread_mutex_lock(&h->lock);
-        cursor_inspect(h, &look, MM_OK, out);
-        pthread_mutex_unlock(&h->lock);
-        mmi_cursor_close(&look);
-    }
-    return c == NULL ? rc : MM_OK;
-}
-
-void
-mmi_spool_shared_cursors_each(mmi_spool_shared *h,
-                              void (*tell)(void *arg, const char *name, uint64_t left), void *arg)
-{
-    pthread_mutex_lock(&h->lock);
-    for (const mmi_spool_cursor *c = h->cursors; c != NULL; c = c->next) {
-        mmi_spool_cursor_info info;
-        if (!c->moving) {
-            cursor_inspect(h, &c->cursor, c->failed, &info);
-            tell(arg, c->name, info.left);
-        }
-    }
-    pthread_mutex_unlock(&h->lock);
-}
-
 int
 mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name)
 {
@@ -362,7 +334,7 @@ mmi_spool_shared_cursor_delete(mmi_spool_shared *h, const char *name)
         return MM_EINVAL;
     }
     pthread_mutex_lock(&h->lock);
-    mmi_spool_cursor *c = cursors_still(h, name);
+    mmi_spool_cursor *c = mmi_spool_cursors_still(h, name);
     int rc = c != NULL && c->users > 0 ? MM_ESTATE : MM_OK;
     c = c == NULL ? cursors_add(h, name) : c;
     rc = c == NULL ? MM_ENOMEM : rc;
@@ -435,7 +407,7 @@ mmi_spool_cursors_begin(mmi_spool_shared *h, const char *const *names, uint32_t 
     }
     for (uint32_t i = 0; i < count && rc == MM_OK; i++) {
         mmi_spool_cursor *c;
-        rc = cursor_open(h, names[i], false, MMI_SPOOL_EARLIEST, &c);
+        rc = cursor_open(h, names[i], false, MMI_SPOOL_EARLIEST, false, &c);
         if (rc == MM_OK) {
             c->users--;
         } else if (rc == MM_ENOENT || rc == MM_EPROTO || rc == MM_ENOTSUP) {

@@ -40,11 +40,14 @@ typedef struct mmi_spool_cursor {
 #define MMI_SPOOL_EARLIEST UINT64_C(0)
 #define MMI_SPOOL_LATEST UINT64_MAX
 
-/* As mmi_cursor_open; one that is made begins at `start`, and that is on the disk.  MM_ENOENT: there is none, and none
- * is made; or, of one that is made, what it would begin with was removed; MM_EINVAL: the name, or a start beyond what
- * comes next. */
+/* As mmi_cursor_open; who opens it is told of what was removed while nobody had it (`missed`).  One that is made begins
+ * at `start`, and that is on the disk.  MM_ENOENT: there is none, and none is made; or, of one that is made, what it
+ * would begin with was removed; MM_EINVAL: the name, or a start beyond what comes next. */
 int mmi_spool_shared_cursor_open(mmi_spool_shared *h, const char *name, bool create, uint64_t start,
                                  mmi_spool_cursor **out) MMI_WARN_UNUSED;
+/* Goes there with one, which is made if there is none.  Who cannot leaves it as it is: what was removed is still owed
+ * to its next user.  As mmi_spool_shared_cursor_open and _seek; also MM_EIO, MM_ENOSPC. */
+int mmi_spool_shared_cursor_move(mmi_spool_shared *h, const char *name, uint64_t seq) MMI_WARN_UNUSED;
 /* The last one to close it saves it: MM_EIO, MM_ENOSPC: that failed, now or before. */
 int mmi_spool_shared_cursor_close(mmi_spool_shared *h, mmi_spool_cursor *c);
 /* As mmi_cursor_done.  MM_EINVAL: also of numbers that no reader has seen yet; MM_EIO: it could not be saved. */
@@ -111,6 +114,8 @@ int mmi_spool_shared_release(mmi_spool_shared *h, const char *name);   /* MM_ENO
 int mmi_spool_cursors_begin(mmi_spool_shared *h, const char *const *names, uint32_t count) MMI_WARN_UNUSED;
 int mmi_spool_cursors_end(mmi_spool_shared *h);          /* without the lock: saves and closes all; MM_EIO: not all */
 mmi_spool_cursor *mmi_spool_cursors_find(const mmi_spool_shared *h, const char *name);
+/* The one of that name that nobody opens or closes just now, for which it waits; NULL: there is none. */
+mmi_spool_cursor *mmi_spool_cursors_still(mmi_spool_shared *h, const char *name);
 int mmi_spool_cursors_save(mmi_spool_shared *h, mmi_spool_cursor *c);   /* gives up the lock meanwhile */
 /* Is room wanted, and would a file go for it, if that cursor were saved? */
 bool mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c);

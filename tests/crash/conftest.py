@@ -13,7 +13,7 @@ from tests.support.forks import Forks
 
 PROGRAMS = (
     *("keeper", "marker", "producer", "booker", "numberer"),
-    *("compactor", "publisher", "worker"),
+    *("compactor", "founder", "publisher", "worker"),
 )
 
 

@@ -18,7 +18,7 @@ import meshmsg as mm
 from tests.crash.crew import PLAIN_ROUNDS, SEED
 from tests.support.forks import Forks
 from tests.support.grouped import SHORT_S
-from tests.support.pairs import free_endpoints
+from tests.support.pairs import WAIT_S, free_endpoints
 from tests.support.programs import lines_of
 
 LINES_MAX = 200
@@ -75,3 +75,27 @@ def test_a_publisher_that_is_killed_loses_nothing_of_a_group(
         assert {number + 1: seq for number, (_, seq) in got.items()} == {
             number + 1: number + 1 for number in got
         }
+
+
+@pytest.mark.parametrize("how", ["wait", "groups"])
+@pytest.mark.parametrize("level", ["os", "disk"])
+def test_a_group_that_was_told_of_is_there_in_the_next_life(
+    forks: Forks, tmp_path: Path, level: str, how: str
+) -> None:
+    """With what was kept since, however soon its publisher is killed."""
+    for life in range(PLAIN_ROUNDS // 3):
+        path, (endpoint,) = tmp_path / str(life), free_endpoints(1)
+        arguments = (path, level, endpoint, how)
+        with (
+            mm.Sub(connect=endpoint, topics="t", group="w", ack="manual", **SOON),
+            forks.running("tests.crash.founder", *arguments, said=True) as process,
+        ):
+            assert list(lines_of(process)) == [], "it says nothing, and dies"
+        with (
+            mm.Spool(path) as spool,
+            mm.Pub(bind=endpoint, spool=spool) as pub,
+        ):
+            assert spool.info().last_seq == 1
+            assert [(one.name, one.lag) for one in pub.groups()] == [("w", 1)], life
+            with mm.Sub(connect=endpoint, topics="t", group="w", **SOON) as sub:
+                assert sub.recv(timeout=WAIT_S) == b"kept"

@@ -23,6 +23,7 @@ from meshmsg._cli.spool_removed import Gone, Removed
 from meshmsg._delivery.group_lag import PREFIX
 from meshmsg._spool.arguments import SEGMENT, SEGMENT_MAX, SEGMENT_MIN, TOMBSTONE_AGE
 from meshmsg._spool.batch import BATCH_MAX_MESSAGES, SpoolBatch
+from meshmsg._spool.cursor import check_place
 from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 from meshmsg._spool.reader import SpoolReader
 from meshmsg._spool.spool import Spool
@@ -315,6 +316,7 @@ def seek(path: str, remote: bool, name: str, start: Start) -> Told:
             group = PREFIX + name
             meant = f"; the place of the group of that name is {group!r}" if group in names else ""
             raise UsageError(f"{path} has no cursor {name!r}{meant}")
+        check_place(spool, spool.find(start))  # whoever opens it is told of what was removed
         with spool.cursor(name) as cursor:
             cursor.seek(start)
             return {"path": path, "name": name, "floor": cursor.floor, "lag": cursor.lag}

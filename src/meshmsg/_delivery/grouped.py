@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from meshmsg._binding.core import EAGAIN, ffi, lib
+from meshmsg._binding.core import EAGAIN, lib
 from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError
 from meshmsg._delivery.group_lag import PREFIX, is_group
 from meshmsg._delivery.leases import Ack
 from meshmsg._socket.base import SocketBase
-from meshmsg._spool.cursor import SpoolCursorInfo, names_of, settled, trimmed
+from meshmsg._spool.cursor import Looked, looked, names_of, settled, trimmed
 from meshmsg._spool.held import first_and_last
 from meshmsg._spool.spool import Spool
 from meshmsg._spool.starts import Start, begin_of
@@ -143,32 +143,12 @@ def published_of(pub: Any) -> Published:
     return spooled
 
 
-@dataclass(frozen=True)
-class Place(SpoolCursorInfo):
-    """The cursor of a group; `untold`: messages that were removed, and that it was not told of."""
-
-    untold: int = 0
-
-
-def _looked(spool: Spool, name: str) -> Place | None:
-    """Look at a cursor without opening it; None: it was removed meanwhile."""
-    out = ffi.new("mm_spool_cursor_info *")
-    with spool._in_use() as pointer:
-        rc = int(lib.mm_spool_cursor_look(pointer, name.encode(), out))
-    if rc == lib.MM_ENOENT:
-        return None
-    if rc in (lib.MM_EPROTO, lib.MM_ENOTSUP):
-        return Place(name, None, None)
-    spool._raise_for(rc, f"looking at the cursor {name!r}")
-    return Place(name, int(out.floor), int(out.left), int(out.missed))
-
-
-def places_of(spool: Spool) -> dict[str, Place]:
+def places_of(spool: Spool) -> dict[str, Looked]:
     """Return the place of each group that the spool has; waits for the disk."""
     return {
-        name[len(PREFIX) :]: info
+        name[len(PREFIX) :]: found
         for name in names_of(spool, lib.mm_spool_cursor_names)
-        if is_group(name) and (info := _looked(spool, name)) is not None
+        if is_group(name) and (found := looked(spool, name)) is not None
     }
 
 
@@ -197,7 +177,7 @@ def move_group(published: Published, name: str, start: Start) -> None:
     spool = published.spool
     begin = begin_of("start", start)
     settled(spool, begin, lambda seq: _moved_to(published, name, seq))
-    published.lag.moved(name, _looked(spool, PREFIX + name))
+    published.lag.moved(name, looked(spool, PREFIX + name))
 
 
 def _moved_to(published: Published, name: str, seq: int) -> None:

@@ -229,11 +229,8 @@ class SpoolCursor(Unshared):
     def _go(self, seq: int) -> None:
         with self._in_use() as pointer:
             rc = int(lib.mm_spool_cursor_seek(pointer, seq))
-        if rc == lib.MM_ENOENT:
-            raise trimmed(self._spool, seq)
-        if rc == lib.MM_EINVAL:
-            last = first_and_last(self._spool)[1]
-            raise UsageError(f"seq is {seq:,}; the next message is {last + 1:,}")
+        if rc in (lib.MM_ENOENT, lib.MM_EINVAL):
+            check_place(self._spool, seq)
         self._raise_for(rc, "going to a message")
 
     def save(self, *, timeout: float | None = None) -> None:
@@ -440,10 +437,49 @@ class SpoolCursorInfo:
 
     Attributes:
         name: Its name.
-        floor: All messages up to it are done; None: its file is harmed, or of another spool.
+        floor: All messages up to it are done; None: its file is harmed, of another spool, or of a
+            later version.
         lag: How many messages can be read and are not done; None, likewise.
     """
 
     name: str
     floor: int | None
     lag: int | None
+
+
+@dataclass(frozen=True)
+class Looked(SpoolCursorInfo):
+    """A cursor; `untold`: messages that were removed, and that nobody was told of yet."""
+
+    untold: int = 0
+
+
+def looked(spool: Held, name: str) -> Looked | None:
+    """Look at one without opening it: who opens it is told of what was removed, and nobody else.
+
+    Returns:
+        What it is; None: it was removed meanwhile.
+    """
+    out = ffi.new("mm_spool_cursor_info *")
+    with spool._in_use() as pointer:
+        rc = int(lib.mm_spool_cursor_look(pointer, name.encode(), out))
+    if rc == lib.MM_ENOENT:
+        return None
+    if rc in (lib.MM_EPROTO, lib.MM_ENOTSUP):
+        return Looked(name, None, None)
+    spool._raise_for(rc, f"looking at the cursor {name!r}")
+    return Looked(name, int(out.floor), int(out.left), int(out.missed))
+
+
+def check_place(spool: Held, seq: int) -> None:
+    """Check that a cursor may go there.
+
+    Raises:
+        SpoolTrimmedError: That message was removed.
+        UsageError: It is beyond the next one.
+    """
+    first, last = first_and_last(spool)
+    if seq < first:
+        raise trimmed(spool, seq)
+    if seq > last + 1:
+        raise UsageError(f"seq is {seq:,}; the next message is {last + 1:,}")

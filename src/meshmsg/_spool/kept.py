@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, SLICE_MS, ffi, lib
-from meshmsg._binding.errors import SpoolCorruptError, SpoolError, UsageError, WouldBlockError
+from meshmsg._binding.errors import SpoolError, UsageError, WouldBlockError
 from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import cursor_name, lease_ms, whole
 from meshmsg._spool.cursor import (
     SpoolCursor,
     SpoolCursorInfo,
     cursor_at,
+    looked,
     names_of,
     trimmed,
 )
@@ -121,7 +122,7 @@ class Kept(Held):
     find = find
 
     def cursors(self) -> list[SpoolCursorInfo]:
-        """List the cursors, in the order of their names, open or not.
+        """List the cursors, in the order of their names, open or not. It changes none of them.
 
         Thread-safe: yes. It waits for the disk.
 
@@ -133,7 +134,11 @@ class Kept(Held):
             ClosedError: The spool was closed.
         """
         names = names_of(self, lib.mm_spool_cursor_names)
-        return [info for name in names if (info := self._told_of(name)) is not None]
+        return [
+            SpoolCursorInfo(name, found.floor, found.lag)
+            for name in names
+            if (found := looked(self, name)) is not None
+        ]
 
     def delete_cursor(self, name: str) -> None:
         """Remove a cursor. If `until_acked_by` names it, nothing goes until it is made again.
@@ -220,16 +225,3 @@ class Kept(Held):
             skipped_files=int(did.skipped_files),
             bytes=int(did.bytes),
         )
-
-    def _told_of(self, name: str) -> SpoolCursorInfo | None:
-        """Look at one; None: it was removed meanwhile."""
-        try:
-            with SpoolCursor(self, name, None) as cursor:
-                info = cursor._inspect()
-        except SpoolCorruptError:
-            return SpoolCursorInfo(name, None, None)
-        except SpoolError as error:
-            if error.code == lib.MM_ENOENT:
-                return None
-            raise
-        return SpoolCursorInfo(name, int(info.floor), int(info.left))

@@ -76,7 +76,7 @@ class Kept(Waits):
         return await self._in_thread(lambda: self._spool.find(start))
 
     async def cursors(self) -> list[SpoolCursorInfo]:
-        """List the cursors, in the order of their names, open or not.
+        """List the cursors, in the order of their names, open or not. It changes none of them.
 
         Thread-safe: yes. Cancel-safe: yes.
 
