@@ -108,20 +108,19 @@ def test_a_child_that_lives_on_does_not_keep_the_folder_of_a_dead_parent(tmp_pat
     """The parent ends without closing it."""
     folder = tmp_path / "s"
 
-    def work() -> bool:
-        small(folder).append(body(1))
-        (folder / "LOCK").unlink()
-        if os.fork() == 0:
-            os.close(gone)
-            os.read(go, 1)
-            os._exit(0)
-        os._exit(0)
-
     go, gone = os.pipe()
     parent = os.fork()
     if parent == 0:
-        work()
-    os.waitpid(parent, 0)
+        try:
+            spool = small(folder)
+            spool.append(body(1))
+            if os.fork() == 0:
+                os.close(gone)
+                os.read(go, 1)
+            os._exit(0)
+        finally:
+            os._exit(1)  # it failed; no test goes on in it
+    assert os.waitpid(parent, 0)[1] == 0
     with small(folder) as again:
         assert bodies(again) == [body(1)]
     os.close(gone)
