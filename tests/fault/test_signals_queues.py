@@ -6,11 +6,10 @@ Not here: signals' functions that call methods themselves (tests/conformance).
 from __future__ import annotations
 
 import linecache
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
+from contextlib import suppress
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ import meshmsg as mm
 from meshmsg.patterns import IdleQueue, IdleWorker, WorkQueue
 from meshmsg.patterns.idle import _job
 from tests.support.pairs import WAIT_S
+from tests.support.points import at_point, interrupt
 
 LOCKS = ("threading.py", "/_idle.py", "/_queue.py")
 """Where a method of a queue, or its lock, may be interrupted."""
@@ -27,28 +27,15 @@ ONE_STEP = ("with ", "taken.append(")
 """Lines that begin with what no signal can come before: it has come in the line before already."""
 
 
-@contextmanager
-def interrupted_at(number: int) -> Iterator[Callable[[], bool]]:
-    """Raise KeyboardInterrupt where a signal may, that many lines and returns on; tells whether."""
-    left = number
+def of_locks(code: CodeType) -> bool:
+    """Whether a method of a queue, or its lock, is interrupted in it."""
+    return code.co_filename.endswith(LOCKS)
 
-    def trace(frame: FrameType, what: str, _: Any) -> Any:
-        nonlocal left
-        if not frame.f_code.co_filename.endswith(LOCKS):
-            return None
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
-        if what == "return" or (what == "line" and not line.startswith(ONE_STEP)):
-            left -= 1
-            if left == 0:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
 
-    sys.settrace(trace)
-    try:
-        yield lambda: left <= 0
-    finally:
-        sys.settrace(None)
+def may_be(frame: FrameType, what: str) -> bool:
+    """Lines and returns, but those where no signal can come."""
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+    return what == "return" or (what == "line" and not line.startswith(ONE_STEP))
 
 
 def is_free(call: Callable[[], object]) -> bool:
@@ -70,7 +57,7 @@ def test_ctrl_c_at_any_line_of_looking_leaves_no_lock_held(kind: Any) -> None:
     with kind() as queue:
         while was_hit:
             number += 1
-            with interrupted_at(number) as hit, suppress(KeyboardInterrupt):
+            with at_point(number, interrupt, of_locks, may_be) as hit, suppress(KeyboardInterrupt):
                 queue.stats()
             was_hit = hit()
             assert is_free(queue.stats)
@@ -90,7 +77,7 @@ def test_ctrl_c_at_any_line_of_putting_leaves_no_lock_held_and_hides_no_record()
 
         unput: list[bytes] = []
         with suppress(mm.ClosedError), WorkQueue() as queue:
-            with interrupted_at(number) as hit:
+            with at_point(number, interrupt, of_locks, may_be) as hit:
                 try:
                     queue.put_many(records())
                 except KeyboardInterrupt as error:

@@ -5,45 +5,30 @@ Not here: signals that come while a call waits (tests/unit/test_spool_life.py).
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from inspect import getsourcelines
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import pytest
 
 from meshmsg._spool.held import Inside
+from tests.support.points import at_point, interrupt
 from tests.support.spooled import small
 
 
-@contextmanager
-def interrupted_at(number: int) -> Iterator[Callable[[], bool]]:
+def interrupted_at(number: int) -> AbstractContextManager[Callable[[], bool]]:
     """Raise KeyboardInterrupt that many lines of `Inside.entered` on, up to where a call is in;
     tells whether it did."""
-    code = Inside.entered.__wrapped__.__code__  # type: ignore[attr-defined]
-    lines, first = getsourcelines(code)
+    entered = Inside.entered.__wrapped__.__code__  # type: ignore[attr-defined]
+    lines, first = getsourcelines(entered)
     ends = first + next(at for at, line in enumerate(lines) if "yield" in line)
-    left = number
 
-    def trace(frame: FrameType, what: str, _: Any) -> Any:
-        nonlocal left
-        if frame.f_code is not code:
-            return None
-        if what == "line" and frame.f_lineno <= ends:
-            left -= 1
-            if left == 0:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
+    def is_before(frame: FrameType, what: str) -> bool:
+        return what == "line" and frame.f_lineno <= ends
 
-    sys.settrace(trace)
-    try:
-        yield lambda: left <= 0
-    finally:
-        sys.settrace(None)
+    return at_point(number, interrupt, lambda code: code is entered, is_before)
 
 
 @pytest.mark.parametrize("call", ["spool", "cursor"])

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from meshmsg._binding.core import EINTR, lib
 from meshmsg._binding.errors import ClosedError
 from tests.support.later import Later
 from tests.support.pairs import wait_until
+from tests.support.points import at_point
 from tests.support.spooled import body, small
 
 _LINES_MAX = 2000
@@ -35,27 +35,9 @@ def full(path: Path) -> mm.Spool:
     return spool
 
 
-@contextmanager
-def at_line(number: int, close: Callable[[], Any]) -> Iterator[Callable[[], bool]]:
-    """Call `close` at that line that is run of the spool's files; tells whether it did."""
-    left = number
-
-    def trace(frame: FrameType, what: str, _: Any) -> Any:
-        nonlocal left
-        if f"{os.sep}_spool{os.sep}" not in frame.f_code.co_filename:
-            return None
-        if what == "line" and left > 0:
-            left -= 1
-            if left == 0:
-                sys.settrace(None)
-                close()
-        return trace
-
-    sys.settrace(trace)
-    try:
-        yield lambda: left <= 0
-    finally:
-        sys.settrace(None)
+def of_spools(code: CodeType) -> bool:
+    """Whether it is in one of the spool's files."""
+    return f"{os.sep}_spool{os.sep}" in code.co_filename
 
 
 @contextmanager
@@ -112,7 +94,7 @@ def test_it_may_be_closed_at_each_line_of_a_call(tmp_path: Path, call: str, clos
         with small(tmp_path / "s") as spool, spool.reader() as reader, spool.cursor("one") as at:
             before = spool.info().last_seq
             what = {"spool": spool, "reader": reader, "cursor": at}[closed]
-            with at_line(number, what.close) as hit, suppress(ClosedError):
+            with at_point(number, what.close, of_spools) as hit, suppress(ClosedError):
                 CALLS[call](spool, reader, at)
             was_hit = hit()
             assert len(spool._inside) == 0

@@ -10,10 +10,9 @@ import asyncio
 import linecache
 import queue
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from types import FrameType
 from typing import Any
 
@@ -23,6 +22,7 @@ import meshmsg as mm
 import meshmsg.aio
 from tests.support.mm import live_blocks
 from tests.support.pairs import WAIT_S, told_all, wait_until
+from tests.support.points import at_point, interrupt
 
 UP = "tcp://127.0.0.1:0"
 MODULES = (
@@ -36,35 +36,17 @@ OPENING = tuple(
 )
 
 
-@contextmanager
 def at_line(
     number: int, do: Callable[[], None], modules: tuple[str, ...] = MODULES
-) -> Iterator[Callable[[], bool]]:
+) -> AbstractContextManager[Callable[[], bool]]:
     """Do this once before that line of this thread's, counted in the modules; tells whether."""
-    left = number
-
-    def trace(frame: FrameType, what: str, _: Any) -> Any:
-        nonlocal left
-        if not frame.f_code.co_filename.endswith(modules):
-            return None
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if what == "line" and not line.lstrip().startswith("with "):
-            left -= 1
-            if left == 0:
-                sys.settrace(None)
-                do()
-        return trace
-
-    sys.settrace(trace)
-    try:
-        yield lambda: left <= 0
-    finally:
-        sys.settrace(None)
+    return at_point(number, do, lambda code: code.co_filename.endswith(modules), is_line)
 
 
-def interrupt() -> None:
-    """What Ctrl-C does."""
-    raise KeyboardInterrupt
+def is_line(frame: FrameType, what: str) -> bool:
+    """Each line, but those of `with`."""
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return what == "line" and not line.lstrip().startswith("with ")
 
 
 def tells(engine: mm.Engine) -> None:
