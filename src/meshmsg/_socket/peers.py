@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.data import buffer_of
 from meshmsg._binding.peer_info import PeerInfo, peer_of
 from meshmsg._binding.snapshots import text
 
@@ -91,7 +92,7 @@ def address_of(handle: int, identity: bytes) -> str:
     """
     peer = ffi.new("uint64_t *")
     out = ffi.new("char[]", ADDRESS_MAX)
-    if lib.mm_router_peer(handle, identity, len(identity), peer) < 0:
+    if lib.mm_router_peer(handle, *buffer_of(identity), peer) < 0:
         return ""
     return text(out) if lib.mm_peer_address(handle, peer[0], out, len(out)) == 0 else ""
 
