@@ -46,11 +46,6 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meshmsg._spool.reader, "native", taking)
 
 
-def iterated(reader: Any) -> list[int]:
-    """One loop goes on where the other was broken off."""
-    return [message.seq for message in reader]
-
-
 def read(most: int) -> Callable[[Any], list[int]]:
     """Up to so many at once."""
     return lambda reader: [message.seq for message in reader.read(most)]
@@ -59,8 +54,8 @@ def read(most: int) -> Callable[[Any], list[int]]:
 def in_turns(reader: Any) -> list[int]:
     """As messages, as a table, and in a loop: what one was broken off in, the next has."""
     with suppress(KeyboardInterrupt):
-        got = read(7)(reader)
-        return got or iterated(reader)
+        one = next(iter(reader), None)
+        return read(7)(reader) if one is None else [one.seq]
     batch = reader.read_batch(5)
     return list(range(batch.first_seq, batch.last_seq + 1)) if len(batch) else []
 

@@ -86,8 +86,9 @@ def why_late(spool: Filled, doing: str) -> str:
     free = _free(spool.path)
     if free is None:
         return ""
-    if free >= 2 * spool._file_bytes:
-        return _ALL_THE_SAME if _disk_refused(spool) else ""
+    if free >= spool._file_bytes:
+        roomy = free >= 2 * spool._file_bytes
+        return _ALL_THE_SAME if roomy and _disk_refused(spool) else ""
     file = counted(spool._file_bytes, "byte")
     return f"; the disk has {counted(free, 'byte')} free, and a file takes {file}{_not_done(spool)}"
 
