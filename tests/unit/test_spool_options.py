@@ -114,6 +114,7 @@ def test_what_is_for_later_or_urgent_is_read_at_once(tmp_path: Path) -> None:
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"topic": 7}, TypeError, "a topic is str or bytes"),
+    ({"topic": "\ud800"}, mm.UsageError, "a topic is text that is no UTF-8"),
     ({"expires": "soon"}, TypeError, "expires is 'soon'"),
     ({"expires": True}, TypeError, "expires is True"),
     ({"expires": 0}, mm.UsageError, "expires is 0"),

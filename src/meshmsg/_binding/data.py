@@ -135,7 +135,13 @@ def encode_topic(topic: object) -> bytes:
     """Return a topic as bytes; str is UTF-8, with surrogateescape for what came in as other
     bytes."""
     if isinstance(topic, str):
-        return str.encode(topic, "utf-8", "surrogateescape")
+        try:
+            return str.encode(topic, "utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise UsageError(
+                "a topic is text that is no UTF-8: it has half a character (a surrogate); give "
+                "bytes"
+            ) from None
     if isinstance(topic, bytes):
         return exact_bytes(topic)
     if isinstance(topic, (bytearray, memoryview)):
