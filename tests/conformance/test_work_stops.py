@@ -31,7 +31,8 @@ def test_a_worker_that_stops_finishes_its_batch_and_hands_back_what_is_ahead(kit
         assert list(batches) == []
         until(lambda: bool(queue.stats().acknowledged == 5))
         until(lambda: bool(queue.stats().workers == 0))
-        assert (queue.stats().leased, queue.stats().batches_again) == (15, 2)
+        assert queue.stats().batches_again == 2
+        until(lambda: bool(queue.stats().leased == 15))  # the last one is made as it may go
         assert list(worker) == []
     with kit.pattern("Worker", queue.endpoint) as other:
         for batch in other:

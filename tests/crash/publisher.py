@@ -23,10 +23,11 @@ def publish(path: str, level: Any, endpoint: str, *dead: str) -> None:
         if dead:
             letters = stack.enter_context(mm.Spool(dead[0], durability=level))
             more = {"max_attempts": 2, "dead_letter": letters}
-        pub = stack.enter_context(mm.Pub(bind=endpoint, spool=spool, **more))
+        pub = stack.enter_context(mm.Pub(spool=spool, **more))
         number = spool.info().last_seq
         if number == 0:
             pub.seek_group("w", "earliest")
+        pub.bind(endpoint)  # from now on somebody may be in it
         while True:
             pub.send(b"%d" % number, topic=f"t{number % TOPICS}")
             number += 1

@@ -105,7 +105,7 @@ def test_a_push_tells_what_went_while_there_was_none(
             push.finish()
             assert sum(1 for _ in pull) == PUT - 1 - gone
             assert push.drain(timeout=WAIT_S).dropped == gone
-    assert dropped(events) == gone
+    wait_until(lambda: dropped(events) == gone)
 
 
 @WAITS
