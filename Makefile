@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 
 .PHONY: demo test check build asan tsan fuzz sim mutants bench bench-all wheels build-c install-c clean
-.PHONY: check-mypy check-pyright check-collect check-tidy check-form test-apart test-rest
+.PHONY: check-mypy check-pyright check-collect check-tidy check-form
 .PHONY: spark-versions
 .PHONY: crash crash-kills crash-calls crash-harm crash-spark crash-mesh
 
@@ -27,15 +27,7 @@ demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 
 # Those of `check` are not run again.
 test: check asan tsan
-	$(MAKE) --no-print-directory -j 2 --output-sync=target test-apart test-rest
-
-# Those that wait for Spark run beside the others: alone at the end they were a third of the time.
-APART := tests/spark
-test-apart: $(BUILD)/dev.stamp
-	$(BYTECODE) $(PY) -m pytest -q -n 1 --dist loadfile $(APART)
-
-test-rest: $(BUILD)/dev.stamp
-	$(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests $(APART:%=--ignore %) --ignore tests/test_tidy.py
+	$(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests --ignore tests/test_tidy.py
 
 build: $(BUILD)/dev.stamp
 
