@@ -136,7 +136,8 @@ crowd_run(mmi_spool_level level, void (*ask)(crowd *, uint32_t *), bool trims, u
         CHECK_INT(pthread_create(&threads[count++], NULL, crowd_trim, &w), 0);
     }
     uint64_t before = first_of(&w.r);
-    for (int i = 0; i < rounds(); i++) {
+    /* And until it was granted, and files went: the other thread may not have had its turn. */
+    for (int i = 0; i < rounds() || w.granted == 0 || first_of(&w.r) == before; i++) {
         ask(&w, &seed);
     }
     atomic_store(&w.stop, true);
