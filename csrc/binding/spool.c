@@ -70,13 +70,13 @@ spool_put(const spool_call *c, PyObject *list, Py_ssize_t *at, mm_spool_did *all
     return rc;
 }
 
-/* Counts it in `told`: how many were taken, twice; and in its third place, if it has one, how many
- * of those are kept. */
+/* Counts it: a list of one number has what is kept; one of two (Taken.counts) has what was taken,
+ * in both. */
 static bool
 spool_tell(PyObject *told, const mm_spool_did *did)
 {
+    const uint64_t more = PyList_Size(told) > 1 ? did->done : did->done - did->unkept;
     for (Py_ssize_t i = 0; i < PyList_Size(told); i++) {
-        const uint64_t more = i < 2 ? did->done : did->done - did->unkept;
         PyObject *was = PyList_GetItem(told, i);
         PyObject *sum = PyLong_FromUnsignedLongLong(PyLong_AsUnsignedLongLong(was) + more);
         if (sum == NULL || PyList_SetItem(told, i, sum) != 0) {
@@ -96,12 +96,11 @@ spool_run(const spool_call *c, PyObject *list, Py_ssize_t at, PyObject *told)
     if ((did.done > 0 && !spool_tell(told, &did)) || error) {
         return NULL;
     }
-    unsigned long long first = did.first, last = did.last, unkept = did.unkept;
+    unsigned long long first = did.first, last = did.last;
     return c->producer == NULL
-               ? Py_BuildValue("(inKKK)", rc, at, first, last, unkept)
-               : Py_BuildValue("(inKKKKKK)", rc, at, first, last, unkept,
-                               (unsigned long long)did.repeated, (unsigned long long)did.original,
-                               (unsigned long long)did.until);
+               ? Py_BuildValue("(inKK)", rc, at, first, last)
+               : Py_BuildValue("(inKKKKK)", rc, at, first, last, (unsigned long long)did.repeated,
+                               (unsigned long long)did.original, (unsigned long long)did.until);
 }
 
 /* The last arguments of a call, if they are there: who puts, and the number of the first. */
@@ -144,10 +143,10 @@ spool_plan(mm_spool_plan *plan, PyObject *given)
 
 /* spool_append(spool's address, messages: list[bytes], at, told, plan, flags, timeout_ms,
  * slice_ms) -> (code, how many of the list were taken, the numbers of the first and the last that
- * was put; 0: of none; how many of those taken are not kept).  told: a list that counts what is
- * taken, whatever becomes of what is returned.  With a producer: bytes and the
- * number of the list's first message behind them: also how many were repeated, the number of the
- * last of those, and the number that is kept when all is. */
+ * was put; 0: of none).  told: a list that counts, whatever becomes of what is returned
+ * (spool_tell).  With a producer: bytes and the number of the list's first message behind them:
+ * also how many were repeated, the number of the last of those, and the number that is kept when
+ * all is. */
 PyObject *
 mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {

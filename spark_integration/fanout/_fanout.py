@@ -331,7 +331,7 @@ class FanOut:
         if again:
             self._sending.put_again(again)
         for one in settled:
-            if one.error is not None and isinstance(one.error, ItemError):
+            if isinstance(one.error, ItemError):
                 self._tell_dead(one.error)
             one.tell()
 

@@ -131,6 +131,12 @@ def extent_of(question: Question) -> tuple[int, int]:
     return size_of(question), 1
 
 
+def no_utf8(what: str) -> UsageError:
+    """Return the error of text that cannot be told in octets."""
+    said = "is text that is no UTF-8: it has half a character (a surrogate); give bytes"
+    return UsageError(f"{what} {said}")
+
+
 def encode_topic(topic: object) -> bytes:
     """Return a topic as bytes; str is UTF-8, with surrogateescape for what came in as other
     bytes."""
@@ -138,10 +144,7 @@ def encode_topic(topic: object) -> bytes:
         try:
             return str.encode(topic, "utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            raise UsageError(
-                "a topic is text that is no UTF-8: it has half a character (a surrogate); give "
-                "bytes"
-            ) from None
+            raise no_utf8("a topic") from None
     if isinstance(topic, bytes):
         return exact_bytes(topic)
     if isinstance(topic, (bytearray, memoryview)):

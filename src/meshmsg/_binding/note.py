@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TypedDict
 
 from meshmsg._binding.core import lib, raise_for, to_ms
-from meshmsg._binding.data import Question, size_of
+from meshmsg._binding.data import Question, no_utf8, size_of
 from meshmsg._binding.errors import TooLargeError, UsageError
 from meshmsg._hints.wrong_role import wrong_note
 
@@ -115,9 +115,7 @@ def _utf8(text: str, what: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise UsageError(
-            f"{what} is text that is no UTF-8: it has half a character (a surrogate); give bytes"
-        ) from None
+        raise no_utf8(what) from None
 
 
 def _octets(value: bytes | str, name: str) -> bytes:

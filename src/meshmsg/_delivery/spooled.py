@@ -251,11 +251,11 @@ class Rows(Run):
         rc, done, *did = native.spool_put(self._spool._address, row, 0, self._told, self._plan)
         return self._did(rc, done, *did)
 
-    def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
+    def _did(self, rc: int, done: int, first: int, last: int, *once: int) -> int:
         """Note those that were put; what ended it comes up again with the next call."""
         if not done:
-            return super()._did(rc, 0, 0, 0, 0)
-        super()._did(lib.MM_OK, done, first, last, dropped, *once)
+            return super()._did(rc, 0, 0, 0)
+        super()._did(lib.MM_OK, done, first, last, *once)
         if self._receipts is not None:
             self._spooled.note(self._receipts, first, last, done)
         return EINTR if self.at < len(self._run) else int(lib.MM_OK)

@@ -358,7 +358,7 @@ class Held(Unshared, ABC):
             why = no_spool(self.path) or "a file of the spool is not there"
             return SpoolError(f"{what}: {why}", code=rc)
         if rc == lib.MM_ENOTSUP:
-            why = "a file of it is of a later version, or is no plain file, and is left as it is"
+            why = "a file of it is of a later version, or no plain file, or cannot be locked there"
             return SpoolError(f"{what}: {why}", code=rc)
         if rc == lib.MM_ENOMEM:
             return MemoryError(f"{what}: no memory")

@@ -176,8 +176,8 @@ class Run:
         self._flags |= lib.MM_SPOOL_WAITS if wait else 0
         self.doing = doing
         self.at = self.first = self.last = self.until = self.repeated = self.original = 0
-        self._told = [0, 0, 0]
-        """What the core counts: how many were taken, twice, and how many of those are kept."""
+        self._told = [0]
+        """The core counts here what is kept."""
 
     @property
     def put(self) -> int:
@@ -203,7 +203,7 @@ class Run:
         rc, at, *did = native.spool_put(*given, *self._origin)
         return self._did(rc, at - before, *did)
 
-    def _did(self, rc: int, done: int, first: int, last: int, dropped: int, *once: int) -> int:
+    def _did(self, rc: int, done: int, first: int, last: int, *once: int) -> int:
         """Note what was taken; `once`: of those that have an origin, as mm_spool_did has it."""
         repeated, original, until = once or (0, 0, last)
         self.at += done
