@@ -23,6 +23,8 @@ from tests.support.spooled import small
 
 LINES_MAX = 60
 """Of what it says, after which it is killed: at a moment that it does not know."""
+SPOOL_ROUNDS = 100
+"""Rounds of one spool, as each reads all of it."""
 
 
 def kept_until_killed(forks: Forks, path: Path, durability: str, lines: int) -> int:
@@ -67,8 +69,9 @@ def test_of_each_key_the_last_message_is_there(
 ) -> None:
     """Whatever a compaction was at when it was killed; and the next one goes on."""
     dice = random.Random(f"{SEED} {durability}")
-    path, went = tmp_path / "s", 0
-    for _ in range(PLAIN_ROUNDS):
+    went = 0
+    for done in range(PLAIN_ROUNDS):
+        path = tmp_path / str(done // SPOOL_ROUNDS)
         kept = kept_until_killed(forks, path, durability, dice.randrange(LINES_MAX))
         with small(path, durability=durability) as spool:
             assert spool.recovery.lost is None
