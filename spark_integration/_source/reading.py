@@ -21,9 +21,9 @@ from pyspark.sql.datasource import InputPartition
 
 import meshmsg as mm
 
+from .batches import record_batch
 from .opening import connected, remote_of
 from .options import SourceOptions
-from .schema import record_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
