@@ -126,7 +126,9 @@ going_sender(void *arg)
 static void
 test_a_receiver_may_go_while_runs_are_on_their_way_to_it(mm_handle engine, mm_handle other)
 {
-    mm_handle push = open_socket(engine, MM_PUSH);
+    mm_socket_opts soon = opts_of(MM_PUSH);   /* else it waits longer each time that one goes */
+    soon.reconnect_min_ms = soon.reconnect_max_ms = 1;
+    mm_handle push = open_with(engine, MM_PUSH, &soon);
     mm_batch *batch;
     pthread_t thread;
     char endpoint[256];
