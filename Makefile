@@ -188,12 +188,13 @@ $(BUILD)/core.stamp: $(VENV)/ready pyproject.toml setup.py $(C_SOURCES)
 	$(PIP) install --no-build-isolation -e .
 	@touch $@
 
+# What is installed already is not compiled again for its extras: by a path it would be.
 $(BUILD)/demo.stamp: $(BUILD)/core.stamp
-	$(PIP) install --no-build-isolation -e '.[demo]'
+	$(PIP) install 'meshmsg[demo]'
 	@touch $@
 
 $(BUILD)/secure.stamp: $(BUILD)/demo.stamp
-	$(PIP) install --no-build-isolation -e '.[demo,curve]'
+	$(PIP) install 'meshmsg[demo,curve]'
 	@touch $@
 
 $(BUILD)/dev.stamp: $(BUILD)/demo.stamp
