@@ -25,9 +25,9 @@ C_SOURCES := $(shell find csrc -name '*.c' -o -name '*.h' -o -name '*.py')
 demo: $(BUILD)/$(if $(SECURE),secure,demo).stamp
 	$(PY) -m examples.story --out demo-out $(if $(SECURE),--secure)
 
-# Those of `check` are not run again.
+# Those of `check` are not run again; the C tests link what `asan` has compiled.
 test: check asan tsan
-	$(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests --ignore tests/test_tidy.py
+	MESHMSG_ASAN_OBJECTS=$(CURDIR)/$(BUILD)/asan/objects $(BYTECODE) $(PY) -m pytest -q -n $(TEST_JOBS) --dist loadfile tests --ignore tests/test_tidy.py
 
 build: $(BUILD)/dev.stamp
 

@@ -1,7 +1,8 @@
 """Compiles and runs the C unit tests, each under the address and undefined-behaviour sanitizers.
 
-The core is compiled once per session, side by side, into a shared library that every test program
-and every replay of a fuzzer's corpus links. Not here: the tests (tests/c, tests/fuzz).
+A shared library of the core is what every test program and every replay of a fuzzer's corpus links.
+It is compiled once per session, side by side, or is made of what MESHMSG_ASAN_OBJECTS has: the
+objects of the same build of the package (`make test`). Not here: the tests (tests/c, tests/fuzz).
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ FLAGS = [
     *["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],
     *[f"-I{ROOT / name}" for name in ("csrc", "csrc/include", "tests/c")],
 ]
-CORE = [path for path in (ROOT / "csrc").rglob("*.c") if path.parent.name != "binding"]
-SOURCES = [*sorted(CORE), TESTS / "fake.c"]
+CORE = sorted(path for path in (ROOT / "csrc").rglob("*.c") if path.parent.name != "binding")
+FAKE = TESTS / "fake.c"
+BUILT = os.environ.get("MESHMSG_ASAN_OBJECTS")
 PROGRAMS = sorted(TESTS.glob("test_*.c"))
 FUZZ = ROOT / "tests" / "fuzz"
 
@@ -55,8 +57,12 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stderr
         return target
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        objects = list(pool.map(compiled, SOURCES))
+    if BUILT:
+        objects = [Path(BUILT) / one.relative_to(ROOT).with_suffix(".o") for one in CORE]
+        objects.append(compiled(FAKE))
+    else:
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            objects = list(pool.map(compiled, [*CORE, FAKE]))
     library = folder / "libcore.so"
     done = run([CC, *FLAGS, "-shared", *objects, "-o", library])
     assert done.returncode == 0, done.stderr
