@@ -21,6 +21,8 @@ ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
 """Of those that wait for a heartbeat each time."""
 PLAIN_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "30"))
 """Of all others."""
+SPOOL_ROUNDS = 100
+"""Rounds of one spool, where each of them opens or reads all of it."""
 SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))
 BURST_MAX = 40
 AFTER_MAX = 30

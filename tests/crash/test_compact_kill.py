@@ -15,7 +15,7 @@ import pytest
 
 import meshmsg as mm
 from tests.crash.compactor import what_is
-from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.crash.crew import PLAIN_ROUNDS, SEED, SPOOL_ROUNDS
 from tests.support.forks import Forks
 from tests.support.pairs import WAIT_S
 from tests.support.programs import lines_of
@@ -23,8 +23,6 @@ from tests.support.spooled import small
 
 LINES_MAX = 60
 """Of what it says, after which it is killed: at a moment that it does not know."""
-SPOOL_ROUNDS = 100
-"""Rounds of one spool, as each reads all of it."""
 
 
 def kept_until_killed(forks: Forks, path: Path, durability: str, lines: int) -> int:

@@ -7,6 +7,7 @@ Thirty rounds here; `make crash` has 1,000 of each. Not here: what a writer said
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.crash.crew import PLAIN_ROUNDS, SEED, SPOOL_ROUNDS
 from tests.crash.keeper import body_of
 from tests.support.forks import Forks
 from tests.support.pairs import WAIT_S
@@ -36,16 +37,15 @@ def follow(reader: mm.SpoolReader, last: int, reads: int) -> int:
     return last
 
 
-@pytest.mark.parametrize("count", [1, 40, 5_000])
-@pytest.mark.parametrize("level", ["os", "disk"])
-def test_what_a_view_showed_is_kept(forks: Forks, tmp_path: Path, level: Any, count: int) -> None:
-    """In each life, under its number; the view goes on over all of them."""
-    dice = random.Random(f"{SEED} view {level} {count}")
-    path, last = tmp_path / "s", 0
+def lives_beside_a_view(
+    forks: Forks, dice: random.Random, path: Path, level: Any, count: int, rounds: int
+) -> None:
+    """Have so many writers of a new spool killed, and one view of it read over all their lives."""
+    last = 0
     with small(path, durability=level):
         pass
     with mm.SpoolView(path) as view, view.reader() as reader:
-        for _ in range(PLAIN_ROUNDS):
+        for _ in range(rounds):
             with forks.running("tests.crash.keeper", path, level, count, said=False) as process:
                 last = follow(reader, last, 1 + dice.randrange(READS_MAX))
                 process.send_signal(signal.SIGKILL)
@@ -62,3 +62,14 @@ def test_what_a_view_showed_is_kept(forks: Forks, tmp_path: Path, level: Any, co
         assert [one.seq for one in again if isinstance(one, mm.SpoolMessage)] == list(
             range(1, spool.info().last_seq + 1)
         )
+
+
+@pytest.mark.parametrize("count", [1, 40, 5_000])
+@pytest.mark.parametrize("level", ["os", "disk"])
+def test_what_a_view_showed_is_kept(forks: Forks, tmp_path: Path, level: Any, count: int) -> None:
+    """In each life, under its number; the view goes on over all of them."""
+    dice = random.Random(f"{SEED} view {level} {count}")
+    for begun in range(0, PLAIN_ROUNDS, SPOOL_ROUNDS):
+        rounds = min(SPOOL_ROUNDS, PLAIN_ROUNDS - begun)
+        lives_beside_a_view(forks, dice, tmp_path / "s", level, count, rounds)
+        shutil.rmtree(tmp_path / "s")
