@@ -21,5 +21,6 @@ mm_test_features(mm_handle engine, const char *features)
         return rc;
     }
     snprintf(e->features, sizeof e->features, "%s", features);
+    e->mute_limits = true;
     return mmi_api_end(e, MM_OK);
 }

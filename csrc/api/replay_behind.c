@@ -119,8 +119,12 @@ behind_give_one(mm_replay *r, mmi_socket *s, mmi_replay_node *node, mmi_msg *m)
 {
     mmi_pipe *p = node->dist->pipe;
     uint64_t number = m->origin.number;
-    if (!mmi_replays_wants(s->host.replays, node, m) || mmi_pipe_check(p, m) != MM_OK) {
+    int rc = mmi_pipe_check(p, m);
+    if (!mmi_replays_wants(s->host.replays, node, m)) {
         mmi_msg_unref(m);
+    } else if (rc != MM_OK) {
+        mmi_drop_of(&s->host, mmi_drop_unsendable(rc), p, m);
+        p->ops->left_out(p);
     } else if (mmi_api_sizes(s, m->size, m->frame_count) != MM_OK) { /* as the live ones */
         mmi_drop_of(&s->host, MMI_DROP_TOO_LARGE, p, m);
     } else {

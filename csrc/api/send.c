@@ -374,7 +374,7 @@ io_send_apart(mmi_socket *s, const mm_body *bodies, size_t count, size_t *sent)
     mmi_engine *e = s->engine;
     mmi_pipe *p = s->segments && s->ops->sole != NULL ? s->ops->sole(s->state) : NULL;
     const mmi_ring *out = p != NULL ? &p->outbox : NULL;
-    if (out == NULL || mmi_back_sourced(s->host.back) || !p->segments ||
+    if (out == NULL || mmi_back_sourced(s->host.back) || !p->segments || p->apart ||
         p->framing->put_body == NULL || out->bytes >= out->bytes_max) {
         return MM_EAGAIN;
     }

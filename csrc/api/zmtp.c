@@ -105,7 +105,9 @@ mm_codec_hello_new(int role, const uint8_t *identity, size_t identity_size)
                                 .roles = &mmi_roles_known,
                                 .identity = h->identity,
                                 .identity_size = identity_size,
-                                .features = mmi_wire_features };
+                                .features = mmi_wire_features,
+                                .takes_size = MMI_MESSAGE_SIZE_MAX,
+                                .takes_frames = MMI_FRAMES_MAX };
     if (mmi_hello_init(&h->hello, &config) != MM_OK) {
         mmi_free(h);
         return NULL;

@@ -92,6 +92,7 @@ typedef struct mmi_engine {
     uint64_t abandoned_messages;   /* that closed sockets dropped, and nobody was told of */
     mmi_arena *arena;              /* that the next read fills             */
     char features[MMI_FEATURES_MAX + 1];   /* that its connections say; "": none, as who is not of meshmsg */
+    bool mute_limits;              /* they say nothing of what they take, but as features do */
 } mmi_engine;
 
 /* A free engine, locked and marked open, all else 0; NULL: too many. */

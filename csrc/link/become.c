@@ -120,6 +120,17 @@ become_keep_group(mmi_link *link, const char *group)
     return MM_OK;
 }
 
+/* What is sent to it is no more than it says it takes. */
+static void
+become_keep_limits(mmi_link *link)
+{
+    uint64_t size;
+    uint32_t frames;
+    if (mmi_wire_takes(link->features, &size, &frames)) {
+        mmi_pipe_limit(&link->pipe, size, frames);
+    }
+}
+
 /* What the hello told is kept with the link.  MM_ENOMEM. */
 static int
 become_keep_peer(mmi_link *link)
@@ -136,6 +147,7 @@ become_keep_peer(mmi_link *link)
     link->pipe.framing = peer.framing;
     link->pipe.peer_role = peer.role;
     mmi_text_copy(link->features, sizeof link->features, peer.features);
+    become_keep_limits(link);
     if (become_keep_group(link, peer.group) != MM_OK) {
         return MM_ENOMEM;
     }

@@ -137,6 +137,8 @@ mmi_link_hello_start(mmi_link *link, bool polled)
         .identity = s->opts.identity,
         .identity_size = s->opts.identity_size,
         .features = ours[0] != '\0' ? ours : NULL,
+        .takes_size = limits.message_size_max,
+        .takes_frames = s->engine->mute_limits ? 0 : limits.frames_max,
         .group = s->member_of[0] != '\0' && ours[0] != '\0' ? s->member_of : NULL,
         .refusal = link->surplus ? mm_reason_text(MM_REASON_CONNECTIONS) : NULL,
         .wire = d != NULL ? d->url.wire : NULL,

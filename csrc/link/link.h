@@ -248,6 +248,7 @@ void mmi_replay_say(mmi_socket *s);
 int mmi_replay_place_at(mmi_link *link, uint64_t epoch, uint64_t number) MMI_WARN_UNUSED;
 /* So many of those that it asked for are gone; and nothing more comes, as that is harmed. */
 void mmi_replay_tell_lost(mmi_link *link, const mmi_lost *lost);
+void mmi_replay_left_out(mmi_link *link);   /* one more of them is more than it takes */
 void mmi_replay_end_harmed(mmi_link *link, uint64_t first, uint64_t last);
 /* link/told.c.  A peer whose connection is about to end hears why; false: that cannot be said now. */
 bool mmi_link_say_why(mmi_link *link, const char *detail);

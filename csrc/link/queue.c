@@ -66,10 +66,17 @@ pipe_close(mmi_pipe *p, int reason, const char *detail)
     mmi_link_dirty(link);
 }
 
+static void
+pipe_left_out(mmi_pipe *p)
+{
+    mmi_replay_left_out(pipe_link(p));
+}
+
 const mmi_pipe_ops mmi_link_pipe_ops = {
     .wrote = mmi_tx_queued,
     .room = pipe_room,
     .subscription = pipe_subscription,
     .close = pipe_close,
     .slack = pipe_slack,
+    .left_out = pipe_left_out,
 };

@@ -20,6 +20,7 @@ struct mmi_replaying {
     mmi_resume_place *place; /* of the publisher, in what its socket resumes; or NULL */
     uint8_t producer[MMI_PRODUCER_SIZE];   /* whose numbers come, once in.epoch is not 0 */
     uint64_t epoch;          /* of its spool */
+    uint64_t left_out;       /* that the last LOST of them says; 0: there was none */
     bool told_copy;          /* that it has the spool of another, or an earlier life of its own */
 };
 
@@ -224,6 +225,12 @@ mmi_replay_at(mmi_link *link, const mmi_command *command)
     replay_heard(link);
 }
 
+static const char *const replay_lost_texts[MMI_LOST_WHYS] = {
+    [MMI_LOST_REMOVED] = "the publisher has removed them from its spool (retention)",
+    [MMI_LOST_HARMED] = "they are harmed in the spool of the publisher",
+    [MMI_LOST_TOO_LARGE] = "larger than what this socket takes (message_size_max, frames_max)",
+};
+
 void
 mmi_replay_lost(mmi_link *link, const mmi_command *command)
 {
@@ -236,9 +243,7 @@ mmi_replay_lost(mmi_link *link, const mmi_command *command)
         return;
     }
     mmi_link_tell_count(link, MM_EVENT_REPLAY_LOST, MM_REASON_NONE, lost.count,
-                        lost.why == MMI_LOST_REMOVED
-                            ? "the publisher has removed them from its spool (retention)"
-                            : "they are harmed in the spool of the publisher");
+                        replay_lost_texts[lost.why]);
 }
 
 void
@@ -331,6 +336,22 @@ mmi_replay_tell_lost(mmi_link *link, const mmi_lost *lost)
         !mmi_tx_ends(link)) {
         mmi_link_doom(link, MMI_TX_CLOSE, MM_REASON_MEMORY, NULL);
     }
+}
+
+/* While the peer reads nothing, one LOST that waits to be written counts all of them. */
+void
+mmi_replay_left_out(mmi_link *link)
+{
+    struct mmi_replaying *r = link->replaying;
+    mmi_lost lost = { .why = MMI_LOST_TOO_LARGE, .count = r->left_out };
+    uint8_t last[MMI_COMMAND_OVERHEAD];
+    size_t size = link->wire->put_lost(last, &lost);
+    bool waits = r->left_out > 0 && link->command_size >= size &&
+                 memcmp(link->commands + link->command_size - size, last, size) == 0;
+    link->command_size -= waits ? size : 0;
+    r->left_out = waits ? r->left_out + 1 : 1;
+    lost.count = r->left_out;
+    mmi_replay_tell_lost(link, &lost);
 }
 
 void

@@ -189,14 +189,14 @@ accept_overflow(mmi_back *back, mmi_msg *m)
     return MM_OK;
 }
 
-/* Nobody who is there has words for what its source has. */
+/* Nobody who is there can have what its source has. */
 static int
-accept_wordless(mmi_back *back, mmi_msg *m)
+accept_wordless(mmi_back *back, mmi_msg *m, int why)
 {
     if (back->wordless.count >= back->host->opts->send_queue_messages) {
         return MM_EAGAIN;
     }
-    mmi_back_wordless(back, m);
+    mmi_back_wordless(back, m, why);
     return MM_OK;
 }
 
@@ -225,8 +225,8 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
     if (rc == MM_OK) {
         rc = mmi_back_queue(back, m);
     }
-    if (rc == MM_ENOTSUP && mmi_back_sourced(back)) {
-        return accept_wordless(back, m);
+    if (mmi_unsendable(rc) && mmi_back_sourced(back)) {
+        return accept_wordless(back, m, rc);
     }
     if (rc == MM_EAGAIN && accept_keeps(back, kept, mmi_msg_cost(m))) {
         return accept_queue_here(back, kept, m);
@@ -246,7 +246,8 @@ accept_segments(const mmi_back *back, const mmi_framing *f)
     }
     const mmi_list *node = !mmi_list_empty(open) ? open->next : full->next;
     bool there = !mmi_list_empty(open) || !mmi_list_empty(full);
-    return there && MMI_CONTAINER_OF(node, mmi_lb_node, node)->pipe->framing == f;
+    const mmi_pipe *p = MMI_CONTAINER_OF(node, mmi_lb_node, node)->pipe;
+    return there && p->framing == f && !p->apart;
 }
 
 const mmi_framing *

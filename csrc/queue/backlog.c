@@ -108,11 +108,11 @@ back_flush_one(mmi_back *back, mmi_ring *from)
 {
     mmi_msg *m = mmi_msg_ref(mmi_ring_at(from, 0));
     int rc = mmi_back_queue(back, m);
-    if (rc == MM_OK || rc == MM_ENOTSUP) {
+    if (rc == MM_OK || mmi_unsendable(rc)) {
         (void)mmi_ring_pop(from);
     }
-    if (rc == MM_ENOTSUP) {
-        mmi_back_wordless(back, m);
+    if (mmi_unsendable(rc)) {
+        mmi_back_wordless(back, m, rc);
         rc = MM_OK;
     }
     mmi_msg_unref(m);
@@ -120,7 +120,7 @@ back_flush_one(mmi_back *back, mmi_ring *from)
 }
 
 /* The same for messages of the segment there: as many as the next peer has room for; one, if it
- * speaks another wire. */
+ * speaks another wire, or is apart. */
 static int
 back_flush_segment(mmi_back *back, mmi_ring *from, mmi_segment_out *segment)
 {
@@ -143,13 +143,13 @@ back_flush_segment(mmi_back *back, mmi_ring *from, mmi_segment_out *segment)
     mmi_origin *first = &segment->msg.origin; /* where its first message was, if anywhere */
     m->origin = m->origin.attempt == 0 ? *first : m->origin;
     int rc = mmi_lb_next(&back->lb, m, &p);
-    if (rc == MM_OK && p->framing == f && first->attempt == 0) {
+    if (rc == MM_OK && p->framing == f && !p->apart && first->attempt == 0) {
         mmi_msg_unref(m);
         return mmi_pipe_send_fitting(p, from);
     }
     rc = rc == MM_OK ? mmi_pipe_send(p, m) : rc;
-    if (rc == MM_ENOTSUP) {
-        mmi_back_wordless(back, m);
+    if (mmi_unsendable(rc)) {
+        mmi_back_wordless(back, m, rc);
     } else if (rc != MM_OK) {
         mmi_msg_unref(m);
         return rc;

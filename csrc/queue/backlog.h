@@ -30,8 +30,9 @@ typedef struct mmi_back {
     mmi_route *route;             /* of a role whose messages go by their keys, its nodes are those of
                                      lanes; else NULL */
     mmi_levels kept;
-    mmi_ring wordless;            /* where it is acknowledged: what no peer that is there has words for */
+    mmi_ring wordless;            /* where it is acknowledged: what no peer that is there can have */
     uint32_t wordless_swept;      /* where the next sweep begins (queue/expiry.h) */
+    char wordless_why[sizeof((mm_event *)0)->detail];   /* of the last one that is more than they take */
     mmi_delayed delayed;
     mmi_dead dead;
     uint64_t spent;               /* given back for the last time: nobody else gets them */
@@ -69,7 +70,7 @@ uint64_t mmi_back_due(mmi_back *back, uint64_t now_ns);
 /* queue/accept.c */
 /* Sends as the socket's overflow says and, when there is no peer, as its no_peer does.  MM_OK: took
  * m; MM_EAGAIN, MM_EINVAL (no frames), MM_ESTATE (it is finished), MM_ENOTSUP (no peer's wire has
- * words for it), MM_ENOMEM. */
+ * words for it), MM_EMSGSIZE (none takes so much), MM_ENOMEM. */
 int mmi_back_send(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 /* How messages may be encoded that are sent many at once; NULL: each is to go by itself. */
 const mmi_framing *mmi_back_segments(const mmi_back *back);
@@ -119,7 +120,7 @@ mmi_back_others(const mmi_back *back)
 /* What accept.c asks of backlog.c. */
 /* Where a message is to go by its key; NULL: it goes by the turns, or to nobody. */
 mmi_lane *mmi_back_lane(const mmi_back *back, const mmi_msg *m);
-/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOTSUP; MM_ENOMEM. */
+/* MM_OK: queued; MM_EAGAIN: no pipe has room; MM_ENOTSUP; MM_EMSGSIZE; MM_ENOMEM. */
 int mmi_back_queue(mmi_back *back, mmi_msg *m) MMI_WARN_UNUSED;
 /* Sends what is kept, but for what was for a peer of another wire and has no words in that of those
  * who are left. MM_OK: nothing is left; MM_EAGAIN; MM_ENOMEM. */
@@ -135,7 +136,8 @@ void mmi_back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe 
  * letter. */
 void mmi_back_bury(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
 void mmi_back_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);   /* of mmi_proto_host */
-/* No peer has words for it: it waits for one that has, if it is to be acknowledged; else it is dropped.  Takes it. */
-void mmi_back_wordless(mmi_back *back, mmi_msg *m);
+/* No peer can have it, as mmi_unsendable: it waits for one that can, if it is to be acknowledged; else it is
+ * dropped.  Takes it. */
+void mmi_back_wordless(mmi_back *back, mmi_msg *m, int why);
 
 #endif

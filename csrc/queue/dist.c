@@ -207,7 +207,8 @@ dist_share(dist_walk *walk, mmi_pipe *p)
     int rc = mmi_pipe_share(p, &walk->part);
     size_t bytes = 0;
     uint32_t count = rc == MM_OK && p->ops->slack != NULL ? p->ops->slack(p, &bytes) : 0;
-    walk->shared += count > 0;
+    walk->shared +=
+        count > 0 && !p->apart; /* else what follows is looked at for it, each by itself */
     walk->room_count = count < walk->room_count ? count : walk->room_count;
     walk->room_bytes = bytes < walk->room_bytes ? bytes : walk->room_bytes;
     return rc;
@@ -229,13 +230,25 @@ dist_queue(dist_walk *walk, mmi_pipe *p)
     return rc;
 }
 
+/* It cannot have it.  Who was promised all that is stored is told so. */
+static void
+dist_leave_out(dist_walk *walk, mmi_dist_node *node, int rc)
+{
+    mmi_pipe *p = node->pipe;
+    dist_drop(walk->dist, mmi_drop_unsendable(rc), p, walk->msg->key, NULL);
+    if (node->replay != NULL && p->ops->left_out != NULL) {
+        p->ops->left_out(p);
+    }
+}
+
 static void
 dist_visit_send(dist_walk *walk, mmi_dist_node *node)
 {
     mmi_pipe *p = node->pipe;
     mmi_proto_host *host = walk->dist->host;
-    if (mmi_pipe_check(p, walk->msg) != MM_OK) {
-        dist_drop(walk->dist, MMI_DROP_UNENCODABLE, p, walk->msg->key, NULL);
+    int rc = mmi_pipe_check(p, walk->msg);
+    if (rc != MM_OK) {
+        dist_leave_out(walk, node, rc);
         return;
     }
     if (node->replay != NULL && !mmi_ring_fits(&p->outbox, walk->cost)) {
@@ -249,7 +262,7 @@ dist_visit_send(dist_walk *walk, mmi_dist_node *node)
             dist_drop(walk->dist, MMI_DROP_OVERFLOW, p, oldest->key, oldest);
         }
     }
-    int rc = dist_queue(walk, p);
+    rc = dist_queue(walk, p);
     if (rc != MM_OK && node->replay != NULL) {
         mmi_replays_fell_behind(walk->dist->replays, node->replay, walk->msg);
     } else if (rc != MM_OK) {

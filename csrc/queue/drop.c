@@ -21,6 +21,7 @@ drop_counter(mm_stats *stats, mmi_drop_why why)
     case MMI_DROP_LATE: return &stats->dropped_late;
     case MMI_DROP_FILTERED: return &stats->dropped_filtered;
     case MMI_DROP_TOO_LARGE:
+    case MMI_DROP_PEER_TAKES:
     case MMI_DROP_UNENCODABLE: return &stats->dropped_unencodable;
     case MMI_DROP_EXPIRED: return &stats->dropped_expired;
     case MMI_DROP_ATTEMPTS: return &stats->dropped_attempts;
@@ -41,6 +42,7 @@ static const char *const drop_texts[] = {
     [MMI_DROP_HARMED] = "harmed in its spool (on_corruption)",
     [MMI_DROP_UNKEPT] = "the spool is full (max_bytes, max_messages, overflow)",
     [MMI_DROP_TOO_LARGE] = "larger than what this socket sends (message_size_max, frames_max)",
+    [MMI_DROP_PEER_TAKES] = "larger than the peer says it takes (its message_size_max, frames_max)",
     [MMI_DROP_NO_PEER] = "no peer to send to",
     [MMI_DROP_PEER_GONE] = "the peer is gone",
     [MMI_DROP_CLOSED] = "the socket was closed",

@@ -16,7 +16,7 @@ typedef enum mmi_drop_why {
     MMI_DROP_EXPIRED, MMI_DROP_ATTEMPTS,
     MMI_DROP_RECV_OVERFLOW, MMI_DROP_MEMORY,   /* these count as dropped_overflow, too */
     MMI_DROP_REMOVED, MMI_DROP_HARMED, MMI_DROP_UNKEPT,
-    MMI_DROP_TOO_LARGE,                        /* counts as dropped_unencodable */
+    MMI_DROP_TOO_LARGE, MMI_DROP_PEER_TAKES,   /* these count as dropped_unencodable */
     MMI_DROP_WHYS
 } mmi_drop_why;
 
@@ -28,6 +28,12 @@ void mmi_drop(mmi_proto_host *host, mmi_drop_why why, uint64_t peer, mmi_msg *m)
 void mmi_drop_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
 void mmi_drop_count_of(mmi_proto_host *host, mmi_drop_why why, mmi_pipe *p, uint64_t count);
 void mmi_drop_expired(mmi_proto_host *host, mmi_pipe *p, mmi_msg *m);   /* host->expired of most roles */
+/* Why a peer, or none of them, can have it: of what mmi_pipe_check says. */
+static inline mmi_drop_why
+mmi_drop_unsendable(int rc)
+{
+    return rc == MM_EMSGSIZE ? MMI_DROP_PEER_TAKES : MMI_DROP_UNENCODABLE;
+}
 void mmi_drop_inbox(mmi_proto_host *host,
                     mmi_pipe *p); /* for roles that receive nothing: all of it, malformed */
 void mmi_drop_ring(mmi_proto_host *host,

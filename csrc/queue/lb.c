@@ -173,7 +173,7 @@ typedef struct lb_wanted {
 static bool
 lb_speaks(const mmi_pipe *p, const lb_wanted *w)
 {
-    return w->m != NULL ? mmi_pipe_check(p, w->m) == MM_OK : p->framing == w->framing;
+    return w->m != NULL ? mmi_pipe_check(p, w->m) == MM_OK : p->framing == w->framing && !p->apart;
 }
 
 /* The first of a list that has words for it and room. */
@@ -262,6 +262,35 @@ lb_take_turn(mmi_lb *lb, const lb_wanted *w)
     return node;
 }
 
+/* None that is there can have it: MM_EMSGSIZE, if one of them has words for it; else MM_ENOTSUP. */
+static int
+lb_why(const mmi_lb *lb, const mmi_msg *m)
+{
+    const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        MMI_LIST_EACH (lists[i], node, after) {
+            if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_EMSGSIZE) {
+                return MM_EMSGSIZE;
+            }
+        }
+    }
+    return MM_ENOTSUP;
+}
+
+void
+mmi_lb_takes(const mmi_lb *lb, uint64_t *size, uint32_t *frames)
+{
+    const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
+    *size = *frames = 0;
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        MMI_LIST_EACH (lists[i], node, after) {
+            const mmi_pipe *p = lb_node(node)->pipe;
+            *size = p->takes_size > *size ? p->takes_size : *size;
+            *frames = p->takes_frames > *frames ? p->takes_frames : *frames;
+        }
+    }
+}
+
 /* As mmi_lb_next. */
 static int
 lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
@@ -275,7 +304,7 @@ lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
         lb_move_all(&lb->open, &lb->passed);   /* they have room, but no words */
         return MM_EAGAIN;
     }
-    return MM_ENOTSUP;   /* nobody will wait */
+    return lb_why(lb, m);   /* nobody will wait */
 }
 
 mmi_pipe *

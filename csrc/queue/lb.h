@@ -39,12 +39,15 @@ bool mmi_lb_idle(const mmi_lb *lb);                       /* one has nothing to 
 /* Has nobody room for that cost, while somebody speaks that framing?  Then it waits, whatever it is. */
 bool mmi_lb_full_for(const mmi_lb *lb, const mmi_framing *f, size_t cost);
 /* The next pipe with room for m, not a segment.  MM_OK: it is *to; MM_EAGAIN; MM_ENOTSUP: there
- * are pipes, and none has words for it. */
+ * are pipes, and none has words for it; MM_EMSGSIZE: nor takes one so much. */
 int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
-/* The next pipe of that framing with room for that cost, for what is encoded already; NULL: there is none. */
+/* The next pipe of that framing with room for that cost, for what is encoded already; none that is apart.
+ * NULL: there is none. */
 mmi_pipe *mmi_lb_next_of(mmi_lb *lb, const mmi_framing *f, size_t cost);
 /* The next in turn that has words for it, with room or not; NULL: none. */
 mmi_pipe *mmi_lb_turn(mmi_lb *lb, const mmi_msg *m);
+/* The most of what the peers say they take: octets of a message, and frames, each by itself. */
+void mmi_lb_takes(const mmi_lb *lb, uint64_t *size, uint32_t *frames);
 /* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; else as mmi_lb_next,
  * or MM_ENOMEM. */
 int mmi_lb_send(mmi_lb *lb, mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;

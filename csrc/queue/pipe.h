@@ -27,6 +27,9 @@ typedef struct mmi_pipe_ops {
     /* How many messages (and bytes) more the outbox may get without anybody being told (wrote), as
      * whoever is to flush it comes by anyway, and materializes what is deferred. NULL: 0. */
     uint32_t (*slack)(const mmi_pipe *p, size_t *bytes);
+    /* The peer, which has all that its publisher stored, is told that it gets one of them not, as it is
+     * more than it takes.  NULL: nobody is. */
+    void (*left_out)(mmi_pipe *p);
 } mmi_pipe_ops;
 
 struct mmi_pipe {
@@ -42,6 +45,9 @@ struct mmi_pipe {
     const mmi_framing *framing; /* of the wire its peer speaks; NULL: one that has words for all */
     bool segments;                      /* small messages are encoded into segments   */
     uint32_t swept;                  /* where the next sweep of the outbox begins (queue/expiry.h) */
+    uint64_t takes_size;             /* octets of a message that the peer says it takes at most */
+    uint32_t takes_frames;           /* and its frames; 0: it says neither */
+    bool apart;      /* it takes so little that no segment that was made for others may go to it */
     bool takes_meta;                 /* the peer knows META (base/meta.h) */
     bool hears_refusals;             /* the peer asks, and knows them (refusal.h) */
     uint32_t pinned; /* entries at the front of the outbox that are being written: not to be dropped
@@ -64,13 +70,41 @@ int mmi_queue_encode(mmi_ring *r, const mmi_framing *f, mmi_msg *m) MMI_WARN_UNU
 
 /* For protocols. */
 
-/* Has the wire words for it?  MM_OK; MM_ENOTSUP, MM_EINVAL: as its framing says.  Segments are
- * only for pipes of their own framing. */
+/* Does its peer take a message of that size? */
+static inline bool
+mmi_pipe_takes(const mmi_pipe *p, size_t size, uint32_t frames)
+{
+    return p->takes_frames == 0 || (size <= p->takes_size && frames <= p->takes_frames);
+}
+/* Its peer says that it takes no more than that. */
+static inline void
+mmi_pipe_limit(mmi_pipe *p, uint64_t size, uint32_t frames)
+{
+    const uint32_t of_segment = MMI_SEGMENT_BODY_MAX / MMI_FRAME_OVERHEAD;   /* frames, at most */
+    p->takes_size = size;
+    p->takes_frames = frames;
+    p->apart = size < (uint64_t)MMI_SEGMENT_BODY_MAX || frames < of_segment;
+}
+/* Can it have that message?  MM_OK; MM_EMSGSIZE: it is more than the peer takes; MM_ENOTSUP, MM_EINVAL:
+ * its wire has no words for it, as its framing says.  Segments are only for pipes of their own framing,
+ * and those of others for none that is apart. */
 static inline int
 mmi_pipe_check(const mmi_pipe *p, const mmi_msg *m)
 {
-    bool any = p->framing == NULL || p->framing->check == NULL || m->kind != MMI_MSG_ONE;
+    if (m->kind != MMI_MSG_ONE) {
+        return MM_OK;
+    }
+    if (!mmi_pipe_takes(p, m->size, m->frame_count)) {
+        return MM_EMSGSIZE;
+    }
+    bool any = p->framing == NULL || p->framing->check == NULL;
     return any ? MM_OK : p->framing->check(p->framing, m);
+}
+/* Of what mmi_pipe_check says: none of those that are there can have it, but who comes later may. */
+static inline bool
+mmi_unsendable(int rc)
+{
+    return rc == MM_ENOTSUP || rc == MM_EMSGSIZE;
 }
 /* For a small message, up to MMI_READY_BYTES in one frame. */
 bool mmi_pipe_has_room(const mmi_pipe *p);

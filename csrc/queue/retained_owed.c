@@ -183,9 +183,10 @@ owed_give(mmi_retained *r, mmi_retained_node *node, uint32_t place)
     mmi_pipe *p = node->dist->pipe;
     mmi_proto_host *host = r->dist->host;
     mmi_msg *m = r->values[place].msg;
-    if (mmi_pipe_check(p, m) != MM_OK) {
+    int rc = mmi_pipe_check(p, m);
+    if (rc != MM_OK) {
         host->stats->retained_sent++;
-        mmi_drop_of(host, MMI_DROP_UNENCODABLE, p, NULL);
+        mmi_drop_of(host, mmi_drop_unsendable(rc), p, NULL);
     } else if (mmi_pipe_send(p, mmi_msg_ref(m)) == MM_OK) {
         host->stats->retained_sent++;
     } else {

@@ -1,17 +1,20 @@
 /*
  * queue/undelivered.c: what becomes of messages of a backlog that are not delivered: dropped, dead
- * letters, or put by until somebody has words for them.
+ * letters, or put by until somebody can have them.
  *
  * Not here: when that is (backlog.c, accept.c), letters themselves (dead.c).  Law: as in
  * queue/backlog.h.
  */
 #include "queue/backlog.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
+#define UNDELIVERED_STUCK "; send_queue_messages wait, and with them all that was sent later"
 #define UNDELIVERED_FRAMES                                                                         \
     "of several frames, while all peers speak SP, where a message is one body"
 static const char undelivered_waits[] = UNDELIVERED_FRAMES;
-static const char undelivered_stuck[] =
-    UNDELIVERED_FRAMES "; send_queue_messages wait, and with them all that was sent later";
+static const char undelivered_stuck[] = UNDELIVERED_FRAMES UNDELIVERED_STUCK;
 
 void
 mmi_back_note(mmi_back *back, uint64_t key, mmi_back_where where, mmi_pipe *p)
@@ -34,18 +37,35 @@ mmi_back_drop(mmi_back *back, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
     mmi_back_note(back, key, MMI_BACK_DROPPED, NULL);
 }
 
+/* What is told of one that is more than any peer takes: of those that wait the last one's sizes. */
+static const char *
+undelivered_over(mmi_back *back, const mmi_msg *m, bool stuck)
+{
+    uint64_t size;
+    uint32_t frames;
+    mmi_lb_takes(&back->lb, &size, &frames);
+    snprintf(back->wordless_why, sizeof back->wordless_why,
+             "of %zu bytes in %" PRIu32 " frame%s; the peers say they take %" PRIu64 " in %" PRIu32
+             " at most (message_size_max, frames_max)%s",
+             m->size, m->frame_count, mmi_plural(m->frame_count), size, frames,
+             stuck ? UNDELIVERED_STUCK : "");
+    return back->wordless_why;
+}
+
 void
-mmi_back_wordless(mmi_back *back, mmi_msg *m)
+mmi_back_wordless(mmi_back *back, mmi_msg *m, int why)
 {
     mmi_proto_host *host = back->host;
     bool waits = (host->opts->flags & MM_OPT_AT_LEAST_ONCE) != 0;
     if (!waits || mmi_ring_push(&back->wordless, m) != MM_OK) {
-        mmi_back_drop(back, waits ? MMI_DROP_MEMORY : MMI_DROP_UNENCODABLE, NULL, m);
+        mmi_back_drop(back, waits ? MMI_DROP_MEMORY : mmi_drop_unsendable(why), NULL, m);
         return;
     }
     bool stuck = mmi_back_sourced(back) && back->wordless.count >= host->opts->send_queue_messages;
     host->event(host, MM_EVENT_UNSENDABLE, MM_REASON_NONE, 0, 1,
-                stuck ? undelivered_stuck : undelivered_waits);
+                why == MM_EMSGSIZE ? undelivered_over(back, m, stuck)
+                : stuck            ? undelivered_stuck
+                                   : undelivered_waits);
 }
 
 void

@@ -245,8 +245,10 @@ pub_welcome(pub_sock *s, mmi_pipe *p)
     s->host->stats->sent_messages++;
     s->host->stats->sent_bytes += s->welcome->size;
     mmi_msg *m = mmi_msg_ref(s->welcome);
-    if (mmi_pipe_send(p, m) != MM_OK) {
-        mmi_drop_of(s->host, MMI_DROP_OVERFLOW, p, m);
+    int rc = mmi_pipe_send(p, m);
+    if (rc != MM_OK) {
+        mmi_drop_of(s->host, mmi_unsendable(rc) ? mmi_drop_unsendable(rc) : MMI_DROP_OVERFLOW, p,
+                    m);
     }
 }
 

@@ -43,8 +43,8 @@ typedef struct mmi_proto_ops {
     /* MM_OK: the protocol owns m (REQ, SURVEYOR: m->key is set; who wants to read it holds a
      * reference). Else the caller still does, unchanged: MM_EAGAIN, MM_EHOSTUNREACH, MM_EINVAL,
      * MM_ESTATE (PUSH: it is finished),
-     * MM_EMSGSIZE (XSUB: topic; REQ, SURVEYOR: with its envelope), MM_ENOTSUP (no peer's wire has
-     * words for it), MM_ENOMEM. NULL: cannot send. */
+     * MM_EMSGSIZE (XSUB: topic; REQ, SURVEYOR: with its envelope; or no peer that it is for takes so
+     * much), MM_ENOTSUP (no peer's wire has words for it), MM_ENOMEM. NULL: cannot send. */
     int (*send)(void *ps, mmi_msg *m);
     /* The pipe that all that is sent now goes to, when there is just one and nothing waits to go
      * first; a run of messages may then be queued there as a segment.  NULL: there is none such. */

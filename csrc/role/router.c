@@ -260,14 +260,18 @@ router_refuse(router_sock *s, router_peer *peer, mmi_msg *m)
     return MM_EAGAIN;
 }
 
-/* Queues m without its first strip frames. */
+/* Queues m without its first strip frames.  MM_EMSGSIZE: it is more than that peer takes. */
 static int
 router_queue(router_sock *s, router_peer *peer, mmi_msg *m, uint32_t strip)
 {
     mmi_pipe *p = peer->pipe;
-    size_t cost = mmi_msg_cost(m);
+    size_t cost = mmi_msg_cost(m), size = m->size;
     for (uint32_t i = 0; i < strip; i++) {
         cost -= m->frames[i].size + MMI_FRAME_OVERHEAD;
+        size -= m->frames[i].size;
+    }
+    if (!mmi_pipe_takes(p, size, m->frame_count - strip)) {
+        return MM_EMSGSIZE;
     }
     bool room = mmi_ring_fits(&p->outbox, cost);
     if (!room &&

@@ -161,19 +161,17 @@ surveyor_ask_all(surveyor_sock *s)
     return v;
 }
 
-/* Has anybody's wire words for it?  MM_OK, also when nobody is there; MM_ENOTSUP. */
+/* Can anybody have it?  MM_OK, also when nobody is there; MM_EMSGSIZE, MM_ENOTSUP. */
 static int
 surveyor_words(const surveyor_sock *s, const mmi_msg *m)
 {
-    if (m->frame_count == MMI_SURVEY_ENVELOPE_FRAMES + 1) {
-        return MM_OK;
-    }
     int rc = MM_OK;
     MMI_LIST_EACH (&s->dist.nodes, node, after) {
-        rc = mmi_pipe_check(MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe, m);
-        if (rc == MM_OK) {
-            break;
+        int one = mmi_pipe_check(MMI_CONTAINER_OF(node, mmi_dist_node, node)->pipe, m);
+        if (one == MM_OK) {
+            return MM_OK;
         }
+        rc = rc == MM_EMSGSIZE ? rc : one;
     }
     return rc;
 }

@@ -125,7 +125,7 @@ mmi_at_get(const uint8_t *data, size_t size, uint64_t *number)
 bool
 mmi_lost_get(const uint8_t *data, size_t size, mmi_lost *out)
 {
-    if (size < MMI_LOST_SIZE || data[0] > MMI_LOST_HARMED) {
+    if (size < MMI_LOST_SIZE || data[0] >= MMI_LOST_WHYS) {
         return false;
     }
     *out = (mmi_lost){ .why = (mmi_lost_why)data[0], .count = mmi_be64_get(data + 1) };

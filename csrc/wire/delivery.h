@@ -16,7 +16,8 @@
  *         Then, behind the SUBSCRIBEs of all that is wanted, without data: it may begin.
  * AT      to a subscriber, behind COUNT, in front of a message: that has this number; those behind it count on.
  *         number (8)
- * LOST    to a subscriber: so many of those that it asked for are gone.  why (1), count (8)
+ * LOST    to a subscriber: so many of those that it asked for are gone, or more than it says it takes.  why (1),
+ *         count (8)
  * Numbers are big-endian.  Bit i of octet j of the bitmap is the number floor + 1 + 8 * j + i.
  * Not here: the frames around them (wire/zmtp/command.c).
  * Law: pure.  What is read is checked for its size; what the numbers mean is for who counts.
@@ -66,7 +67,12 @@ typedef struct mmi_replay {
     mmi_replay_place places[MMI_REPLAY_PLACES_MAX];
 } mmi_replay;
 
-typedef enum mmi_lost_why { MMI_LOST_REMOVED, MMI_LOST_HARMED } mmi_lost_why;
+typedef enum mmi_lost_why {
+    MMI_LOST_REMOVED,
+    MMI_LOST_HARMED,
+    MMI_LOST_TOO_LARGE,   /* more than the subscriber says it takes: so it knows this why */
+    MMI_LOST_WHYS
+} mmi_lost_why;
 
 typedef struct mmi_lost {
     mmi_lost_why why;

@@ -22,6 +22,8 @@ typedef struct mmi_handshake_config {
     const uint8_t *identity;         /* told where the wire and the role have one             */
     size_t identity_size;
     const char *features;            /* mmi_wire_features, or NULL: not told                  */
+    uint64_t takes_size;             /* octets of a message that we take: told with features  */
+    uint32_t takes_frames;           /* and its frames; 0: neither is told                    */
     const char *group;               /* that it is a member of; NULL: of none; where the wire has one */
     const char *refusal;             /* what any peer is told instead of a welcome, or NULL   */
     const mmi_wire *wire;            /* of who dials; NULL: the peer's first octet tells      */

@@ -145,6 +145,9 @@ const mmi_wire *mmi_wire_of_text(const char **text);
 extern const char mmi_wire_features[];
 /* Has a peer that said those features that one? */
 bool mmi_wire_knows(const char *features, const char *word);
+/* What a peer that said those features takes at most: octets of all frames of a message, and frames.
+ * false: it does not say, or not as it is to be said, once: it may take anything. */
+bool mmi_wire_takes(const char *features, uint64_t *size, uint32_t *frames);
 /* Is that the name of a group?  1 to MMI_GROUP_NAME_MAX of A-Z a-z 0-9 . _ -. */
 bool mmi_wire_group_valid(const uint8_t *name, size_t size);
 

@@ -212,6 +212,9 @@ fake_connect_as(fake_sock *s, const char *identity)
     p->pipe.ops = &fake_pipe_ops;
     p->pipe.framing = s->framing;
     p->pipe.segments = s->segments;
+    if (s->takes_frames > 0) {
+        mmi_pipe_limit(&p->pipe, s->takes_size, s->takes_frames);
+    }
     p->pipe.identity = p->identity;
     p->pipe.identity_size = strlen(identity);
     memcpy(p->identity, identity, p->pipe.identity_size);

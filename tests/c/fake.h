@@ -40,6 +40,8 @@ struct fake_sock {
     int add_rc;                        /* of the last fake_connect              */
     bool fail_subscription;            /* new peers cannot be told of topics    */
     const mmi_framing *framing;        /* of the wire of new peers              */
+    uint64_t takes_size;               /* what they say they take                */
+    uint32_t takes_frames;             /* 0: they say nothing                   */
     bool segments;                        /* and what is sent to them is encoded   */
     uint64_t now_ns, due_ns;           /* due: when the role wants its tick; 0: not */
     uint32_t slack;                    /* messages by which an outbox may be deferred */

@@ -24,6 +24,8 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int role)
                                 .identity = (const uint8_t *)"me",
                                 .identity_size = 2,
                                 .features = "1",
+                                .takes_size = size,
+                                .takes_frames = 1,
                                 .group = "me" };
     fuzz_end end = { 0 };
     if (mmi_hello_init(&h, &config) != MM_OK) {
@@ -48,6 +50,9 @@ fuzz_run(const uint8_t *data, size_t size, size_t piece, int role)
     end.role = end.rc == 1 ? h.peer.role : 0;
     size_t named = strlen(h.peer.group);
     MMI_ASSERT(named == 0 || mmi_wire_group_valid((const uint8_t *)h.peer.group, named));
+    uint64_t most;
+    uint32_t frames = 0;
+    MMI_ASSERT(!mmi_wire_takes(h.peer.features, &most, &frames) || frames > 0);
     mmi_hello_fini(&h);
     return end;
 }

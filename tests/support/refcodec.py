@@ -5,9 +5,12 @@ Law: as short as it can be; no speed, no limits but those of the format.
 
 from __future__ import annotations
 
+import re
 import struct
 
 MORE, LONG, COMMAND = 1, 2, 4
+FEATURES_MAX = 63
+TAKES = "takes=(0|[1-9][0-9]*)/([1-9][0-9]*)"
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
@@ -46,6 +49,23 @@ def metadata(properties: list[tuple[bytes, bytes]]) -> bytes:
 def ready(socket_type: bytes, *more: tuple[bytes, bytes]) -> bytes:
     """Encode READY."""
     return command(b"READY", metadata([(b"Socket-Type", socket_type), *more]))
+
+
+def features(*words: str, version: int = 1, takes: tuple[int, int] | None = None) -> bytes:
+    """Encode the value of X-Meshmsg: the version, words, and what is taken at most (octets of a
+    message, frames), which is left out where all of it has no room in 63 octets."""
+    value = " ".join([str(version), *words])
+    whole = value if takes is None else f"{value} takes={takes[0]}/{takes[1]}"
+    return (whole if len(whole) <= FEATURES_MAX else value).encode()
+
+
+def taken(value: bytes) -> tuple[int, int] | None:
+    """What a peer with those features takes at most; None: it does not say, or not well."""
+    words = [word for word in value.decode("latin-1").split(" ")[1:] if word.startswith("takes=")]
+    match = re.fullmatch(TAKES, words[0]) if len(words) == 1 else None
+    size, frames = (int(part) for part in match.groups()) if match else (0, 0)
+    valid = frames > 0 and size < 1 << 64 and frames < 1 << 32
+    return (size, frames) if valid else None
 
 
 def error(reason: bytes) -> bytes:

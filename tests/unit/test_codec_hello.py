@@ -12,16 +12,17 @@ from tests.support.codec import CodecError, Hello, Reader, pieces
 from tests.support.mm import lib
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+FEATURES = ref.features("refuse", "stop", "ack", "meta", takes=(64 << 20, 1024))
 VECTORS = {
     "greeting.bin": ref.greeting(),
     "ready_dealer.bin": ref.ready(b"DEALER", (b"Identity", b"")),
     "ready_surveyor.bin": ref.ready(b"SURVEYOR"),
     "survey.bin": ref.survey(0x80000001, b"who?"),
     "refusal.bin": ref.refusal(0x80000001, b"busy"),
-    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", b"1 refuse stop ack meta")),
+    "ready_rep.bin": ref.ready(b"REP", (b"X-Meshmsg", FEATURES)),
     "ready_member.bin": ref.ready(
         b"SUB",
-        (b"X-Meshmsg", b"1 refuse stop ack meta"),
+        (b"X-Meshmsg", FEATURES),
         (b"X-Meshmsg-Group", b"workers"),
     ),
     "error.bin": ref.error(b"PUSH cannot talk to SUB"),
@@ -42,7 +43,8 @@ VECTORS = {
     + ref.command(b"REPLAY", b"")
     + ref.command(b"COUNT", struct.pack(">Q", 1) + bytes(range(16)))
     + ref.command(b"AT", struct.pack(">Q", 42))
-    + ref.command(b"LOST", struct.pack(">BQ", 0, 7)),
+    + ref.command(b"LOST", struct.pack(">BQ", 0, 7))
+    + ref.command(b"LOST", struct.pack(">BQ", 2, 1)),
     "meta.bin": ref.command(
         b"META",
         b"\x01\x00\x08"
@@ -98,7 +100,7 @@ def test_ready_goes_out_once_the_greeting_was_accepted() -> None:
     properties = [
         (b"Socket-Type", b"DEALER"),
         (b"Identity", b"me"),
-        (b"X-Meshmsg", b"1 refuse stop ack meta"),
+        (b"X-Meshmsg", FEATURES),
     ]
     assert hello.output() == ref.command(b"READY", ref.metadata(properties))
     rep = Hello(lib.MM_REP)

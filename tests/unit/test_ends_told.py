@@ -18,6 +18,7 @@ import pytest
 import meshmsg as mm
 from tests.hostile.test_hostile_acks import ack, pull_of
 from tests.support import refcodec as ref
+from tests.support.featured import saying
 from tests.support.pairs import WAIT_S, joined, of_its_own, wait_until
 from tests.support.rawpeer import RawPeer
 
@@ -263,8 +264,13 @@ def test_an_evicted_handshake_is_told_with_its_address() -> None:
 
 
 def test_a_message_too_large_for_the_receiver_is_told_to_its_sender() -> None:
-    """Not that the peer closed, but what it did not take, and its limit."""
-    with mm.Pull(bind=UP, message_size_max=1000) as pull, mm.Push(connect=pull.endpoint) as push:
+    """Not that the peer closed, but what it did not take, and its limit: which an older one did not
+    say before."""
+    with (
+        saying("1 refuse stop ack meta") as old,
+        mm.Pull(bind=UP, engine=old, message_size_max=1000) as pull,
+        mm.Push(connect=pull.endpoint) as push,
+    ):
         push.wait_for_peers(timeout=WAIT_S)
         push.send(bytes(2_000_000))
         down = first(push, mm.EventKind.PEER_DOWN)

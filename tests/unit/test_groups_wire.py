@@ -85,7 +85,7 @@ def test_a_member_says_its_group_and_a_publisher_that_it_keeps_them(tmp_path: Pa
             assert (b" replay group" in peer.frame()[1]) == says
     for group, ready in (
         ("workers", (GOLDEN / "ready_member.bin").read_bytes()),
-        (None, ref.ready(b"SUB", FEATURES)),
+        (None, ref.ready(b"SUB", (b"X-Meshmsg", FEATURES[1] + b" takes=67108864/1024"))),
     ):
         with socket.create_server(("127.0.0.1", 0)) as server:
             server.settimeout(WAIT_S)

@@ -323,7 +323,7 @@ LIES = {
     "AT that goes back": COUNTED + ref.command(*at(5)) + ref.command(*at(4)),
     "a cut COUNT": ref.command(b"COUNT", b"123"),
     "a cut LOST": ref.command(b"LOST", b"\0"),
-    "LOST for no reason": ref.command(b"LOST", struct.pack(">BQ", 2, 1)),
+    "LOST for no reason": ref.command(b"LOST", struct.pack(">BQ", 3, 1)),
 }
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.featured import saying
 from tests.support.pairs import WAIT_S, wait_until
 
 UP = "tcp://127.0.0.1:0"
@@ -111,15 +112,22 @@ def test_an_answer_goes_to_its_own_request_however_late_and_in_whatever_order(mo
         asyncio.run(run())
 
 
-def ask(mode: str, endpoint: str, *, size_max: int = 1 << 20, **options: Any) -> mm.Message:
+def ask(
+    mode: str,
+    endpoint: str,
+    *,
+    size_max: int = 1 << 20,
+    engine: mm.Engine | None = None,
+    **options: Any,
+) -> mm.Message:
     """Ask once, with a socket of its own."""
     if mode == "sync":
-        with mm.Req(connect=endpoint, message_size_max=size_max) as req:
+        with mm.Req(connect=endpoint, message_size_max=size_max, engine=engine) as req:
             req.wait_for_peers(timeout=WAIT_S)
             return req.request(b"q", **options)
 
     async def run() -> mm.Message:
-        async with aio.Req(connect=endpoint, message_size_max=size_max) as req:
+        async with aio.Req(connect=endpoint, message_size_max=size_max, engine=engine) as req:
             await req.wait_for_peers(timeout=WAIT_S)
             return await req.request(b"q", **options)
 
@@ -188,14 +196,15 @@ def ask_two(mode: str, endpoints: list[str]) -> list[object]:
 def test_an_answer_over_the_limit_says_so_and_is_not_asked_for_again(
     mode: str, url: str, retries: int
 ) -> None:
-    """It was we who ended the connection: the peer is there, and would answer the same again."""
-    with serving(lambda request: bytes(2000)) as server:
+    """It was we who ended the connection: the peer is there, and would answer the same again. To
+    one that says what it takes, it would not."""
+    with serving(lambda request: bytes(2000)) as server, saying("1 refuse stop ack meta") as old:
         endpoint = server.rep.bind(url.removeprefix("sp+"))
         where = "sp+" + endpoint if url.startswith("sp+") else endpoint
         with pytest.raises(
             mm.TooLargeError, match=r"over the 1,000 bytes.*not asked again"
         ) as told:
-            ask(mode, where, size_max=1000, timeout=WAIT_S, retries=retries)
+            ask(mode, where, size_max=1000, timeout=WAIT_S, retries=retries, engine=old)
         assert told.value.limit == 1000
         assert server.seen == [b"q"]
 

@@ -9,6 +9,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._hints.plural import counted, plural
+from tests.support import refcodec as ref
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.rawpeer import RawPeer
 
@@ -35,8 +36,8 @@ def test_a_message_too_large_is_told_in_the_singular() -> None:
 
 def test_a_peer_that_breaks_a_limit_of_one_is_told_in_the_singular() -> None:
     """A message of two frames where one is the limit; a topic too many."""
-    with mm.Pull(bind=UP, frames_max=1) as pull, mm.Push(connect=pull.endpoint) as push:
-        push.send_frames([b"a", b"b"], timeout=WAIT_S)
+    with mm.Pull(bind=UP, frames_max=1) as pull, RawPeer(pull.endpoint) as peer:
+        peer.shake(b"PUSH").send(ref.message(b"a", b"b"))
         wait_until(lambda: pull.stats().closed.get(mm.Reason.FRAME_COUNT))
         assert "a message of more than 1 frame (frames_max)" in [e.detail for e in pull.events()]
     with mm.Pub(bind=UP, subscriptions_max=1) as pub:

@@ -149,8 +149,12 @@ hello_prepare_mechanism(mmi_hello *h)
     }
     size_t most = h->config.mechanism->metadata_max;
     size_t size = mmi_ready_put_metadata(&h->config, h->in);
+    mmi_hello_config shorter = h->config;
+    if (most > 0 && size > most) { /* it can do without that best */
+        shorter.takes_frames = 0;
+        size = mmi_ready_put_metadata(&shorter, h->in);
+    }
     if (most > 0 && size > most) {   /* what only a peer of our kind understands is left out */
-        mmi_hello_config shorter = h->config;
         shorter.features = shorter.group = NULL;
         size = mmi_ready_put_metadata(&shorter, h->in);
     }

@@ -43,6 +43,8 @@ typedef struct mmi_hello_config {
     const uint8_t *identity;         /* sent for REQ, DEALER and ROUTER (often empty)       */
     size_t identity_size;
     const char *features;            /* value of X-Meshmsg, or NULL: not sent               */
+    uint64_t takes_size;             /* octets of a message that we take, said behind features */
+    uint32_t takes_frames;           /* and its frames; 0: neither is said                  */
     const char *group;               /* value of X-Meshmsg-Group, or NULL: not sent         */
     const char *refusal;             /* what any peer is told instead of READY, or NULL     */
     const mmi_mechanism *mechanism;  /* NULL: none                                          */

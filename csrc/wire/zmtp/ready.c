@@ -7,6 +7,8 @@
  * MMI_PROPERTIES_MAX, refuses the peer.
  */
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,7 +17,10 @@
 #include "wire/zmtp/frame.h"
 #include "wire/zmtp/hello.h"
 
-enum { READY_VALUE_LENGTH = 4 };
+enum {
+    READY_VALUE_LENGTH = 4,
+    READY_TAKES_MAX = sizeof " takes=18446744073709551615/4294967295" - 1   /* octets */
+};
 
 static const char ready_type[] = "Socket-Type";
 static const char ready_identity[] = "Identity";
@@ -177,6 +182,21 @@ ready_put_property(uint8_t *out, const char *name, const void *value, size_t siz
     return (size_t)(at - out) + size;
 }
 
+/* Features, and what we take at most: no part of that, where there is no room for all of it. */
+static size_t
+ready_put_features(const mmi_hello_config *config, uint8_t *out)
+{
+    char value[MMI_FEATURES_MAX + READY_TAKES_MAX + 1];
+    size_t size = strnlen(config->features, MMI_FEATURES_MAX);
+    memcpy(value, config->features, size);
+    if (config->takes_frames > 0) {
+        int more = snprintf(value + size, sizeof value - size, " takes=%" PRIu64 "/%" PRIu32,
+                            config->takes_size, config->takes_frames);
+        size += size + (size_t)more <= (size_t)MMI_FEATURES_MAX ? (size_t)more : 0;
+    }
+    return ready_put_property(out, ready_features, value, size);
+}
+
 size_t
 mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
 {
@@ -187,8 +207,7 @@ mmi_ready_put_metadata(const mmi_hello_config *config, uint8_t *out)
             ready_put_property(out + size, ready_identity, config->identity, config->identity_size);
     }
     if (config->features != NULL) {
-        size_t length = strnlen(config->features, sizeof((mmi_hello_peer *)0)->features - 1);
-        size += ready_put_property(out + size, ready_features, config->features, length);
+        size += ready_put_features(config, out + size);
     }
     if (config->group != NULL) {
         size += ready_put_property(out + size, ready_group, config->group, strlen(config->group));

@@ -23,6 +23,8 @@ zmtp_begin(mmi_handshake *o)
                                     .identity = config->identity,
                                     .identity_size = config->identity_size,
                                     .features = config->features,
+                                    .takes_size = config->takes_size,
+                                    .takes_frames = config->takes_frames,
                                     .group = config->group,
                                     .refusal = config->refusal,
                                     .mechanism = config->mechanism,

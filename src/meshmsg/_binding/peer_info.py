@@ -78,6 +78,9 @@ class PeerInfo(Record):
             connected or began to listen. None over other transports.
         group: Of a Pub: the group that this Sub is a member of. Of a Sub with `group=`: its own, at
             a publisher that keeps groups. "" otherwise.
+        takes_bytes: What it says that a message may have at most (its `message_size_max`). None:
+            it does not say, as pyzmq and NNG.
+        takes_frames: Likewise its `frames_max`.
     """
 
     id: int
@@ -116,6 +119,8 @@ class PeerInfo(Record):
     cipher: str = ""
     certificate: bytes = b""
     group: str = ""
+    takes_bytes: int | None = None
+    takes_frames: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as what JSON has.
@@ -189,4 +194,6 @@ def peer_of(raw: Any, metadata: bytes = b"", certificate: bytes = b"") -> PeerIn
         cipher=text(raw.cipher),
         certificate=certificate,
         group=text(raw.group),
+        takes_bytes=int(raw.takes_size) if raw.takes_frames else None,
+        takes_frames=int(raw.takes_frames) or None,
     )

@@ -80,7 +80,9 @@ class EventKind(IntEnum):
             is there, and lost if its process ends. This counts none as dropped; what is lost later
             is (DROPPED).
         UNSENDABLE: `count` messages of a Push wait, since the last event of this, that none of its
-            peers can take: they have several frames, and all peers speak SP. `detail` says so.
+            peers can take. They have several frames, and all peers speak SP; or they are more than
+            any peer says it takes (`PeerInfo.takes_bytes`, `takes_frames`). `detail` says so, of
+            sizes that of the last one.
     """
 
     LISTENING = 1
@@ -293,7 +295,8 @@ class Stats(Record):
         dropped_late: Replies and answers that nobody waited for any more.
         dropped_filtered: Received, but unsubscribed before they were taken (Sub).
         dropped_malformed: Received, and no message for this role.
-        dropped_unencodable: Not sent to a peer whose wire, SP, has no words for them.
+        dropped_unencodable: Not sent to a peer whose wire, SP, has no words for them, or that says
+            it takes less; or over the limits of this socket, of those of a spool.
         dropped_conflated: Dropped as a newer message came, and only that was to be kept.
         dropped_expired: Dropped as their time was over before they were written (`ttl=`).
         dropped_attempts: Dropped as they were handed out `max_attempts` times (Push).

@@ -26,8 +26,8 @@ class DrainReport(Record):
         queued: Not written yet.
         in_doubt: Written to connections that ended before they were confirmed, and not since.
         dropped: Dropped by the overflow policy, for want of a peer, with a peer that left, or as
-            its wire has no words for them (several frames, over SP); and those that expired or
-            were handed out too often, dead letters among them.
+            its wire has no words for them (several frames, over SP), or it takes less; and those
+            that expired or were handed out too often, dead letters among them.
         socket: Which socket it is of, in words.
     """
 

@@ -20,7 +20,7 @@ from meshmsg._socket.causes import (
     topics_of,
     trouble_of,
 )
-from meshmsg._socket.peers import is_open
+from meshmsg._socket.peers import all_peers, is_open
 
 if TYPE_CHECKING:
     from meshmsg._socket.state import State
@@ -104,10 +104,34 @@ def check(socket: State, code: int, what: What, *, address: str = "") -> None:
         raise error_of(socket, code, what, address=address)
 
 
+def _too_large_for_peers(socket: State, size: int, count: int) -> MeshError:
+    """Say what those that are there take; it is within what the socket itself does."""
+    _, peers = all_peers(socket._handle)
+    told = [
+        (peer.takes_bytes, peer.takes_frames)
+        for peer in peers
+        if peer.takes_bytes is not None
+        and peer.takes_frames is not None
+        and (size > peer.takes_bytes or count > peer.takes_frames)
+    ]
+    limit, frames = max(told, default=(0, 0))
+    which = "its peer takes" if len(told) == 1 else "the peers it could go to take, at most,"
+    most = f" {counted(limit, 'byte')} in {counted(frames, 'frame')}" if told else " less"
+    return TooLargeError(
+        f"a message of {counted(size, 'byte')} in {counted(count, 'frame')}; {which}{most} "
+        "(message_size_max and frames_max of its socket); nothing was sent",
+        code=lib.MM_EMSGSIZE,
+        size=size,
+        limit=limit,
+    )
+
+
 def too_large(socket: State, size: int, count: int) -> MeshError:
-    """Say what is too large, and the limits."""
+    """Say what is too large, and the limits: of this socket, or else of its peers."""
     limit = int(socket._opts.message_size_max)
     frames = int(socket._opts.frames_max)
+    if size <= limit and count <= frames:
+        return _too_large_for_peers(socket, size, count)
     return TooLargeError(
         f"a message of {counted(size, 'byte')} in {counted(count, 'frame')}; this "
         f"{type(socket).__name__} takes {counted(limit, 'byte')} (message_size_max) in "
