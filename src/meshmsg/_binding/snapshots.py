@@ -67,8 +67,9 @@ class EventKind(IntEnum):
             now on comes. `require="replay"` refuses it. Or a Sub with `group=` has one that keeps
             no groups (`require="group"`).
         REPLAY_LOST: `count` numbers that a Sub with `replay=` asked for are not in the publisher's
-            spool any more, whatever their topics were; `detail` says why. It goes on with the first
-            that is there.
+            spool any more, whatever their topics were, or are more than the Sub takes
+            (`message_size_max`, `frames_max`); `detail` says why. It goes on with the first that is
+            there.
             A `count` of 0: its "seq:N" is behind the end of that spool, which may have been made
             anew; `detail` has the number of the next message, and all from there on come. Also 0: a
             copy of a spool is published as well, or in its place, so that what it has may be
