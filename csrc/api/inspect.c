@@ -272,7 +272,9 @@ mm_socket_stats(mm_handle socket, mm_stats *out)
     mmi_socket_stats_now(s, out);
     out->dead_messages += s->dead_before;
     MMI_LIST_EACH (&s->groups, node, after) {
-        out->dead_messages += mmi_group_of(node)->socket->stats.dead_messages;
+        const mmi_socket *group = mmi_group_of(node)->socket;
+        out->dead_messages += group->stats.dead_messages;
+        out->missing_peers += mmi_back_missing(group->host.back);
     }
     return mmi_api_leave(s, MM_OK);
 }

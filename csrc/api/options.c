@@ -75,11 +75,13 @@ options_of_push(const mmi_proto_ops *role, const mm_socket_opts *o)
     bool kept = o->max_attempts > 0 || o->ack_timeout_ms > 0 ||
                 (o->flags & MM_OPT_KEEP_DEAD) != 0; /* of a PUB: of its groups */
     bool asked = (o->flags & (acked | routing)) != 0 || (kept && role->replay == NULL) ||
-                 o->priorities > 0 || o->delayed_messages > 0 || o->delayed_bytes > 0;
+                 o->priorities > 0 || o->delayed_messages > 0 || o->delayed_bytes > 0 ||
+                 (o->peers_min > 0 && role->replay == NULL);
     bool keyed = (o->flags & MM_OPT_HASH) != 0;
     bool acks = (o->flags & MM_OPT_AT_LEAST_ONCE) != 0;
     return (!asked || role->again != NULL) && (o->flags & routing) != routing &&
            o->priorities <= MM_PRIORITIES_MAX && (!keyed || o->priorities <= 1) &&
+           (o->peers_min == 0 || keyed || role->replay != NULL) &&
            ((o->flags & MM_OPT_REQUIRE_ACKS) == 0 || acks);
 }
 

@@ -40,6 +40,7 @@ mmi_socket_stats_now(mmi_socket *s, mm_stats *out)
         out->delayed_messages = s->host.back->delayed.count;
         out->delayed_bytes = s->host.back->delayed.bytes;
         out->delayed_messages += mmi_back_elsewhere(s->host.back, NULL);
+        out->missing_peers = mmi_back_missing(s->host.back);
     }
     if (s->host.retained != NULL) {
         out->retained_topics = s->host.retained->count;

@@ -65,6 +65,7 @@ typedef struct mm_socket_opts {
      * a queue holds). */
     uint32_t max_attempts, ack_timeout_ms, priorities, delayed_messages;
     uint64_t delayed_bytes;
+    uint32_t peers_min;           /* PUSH with MM_OPT_HASH, and PUB for each of its groups: nothing goes out before */
     uint32_t retain_topics_max;                           /* PUB with MM_OPT_RETAIN: topics, and bytes of their last */
     uint64_t retain_bytes_max;
     uint32_t prefetch;                                    /* PULL: credit beyond what is done; 0: recv_queue_messages */
@@ -93,7 +94,7 @@ typedef struct mm_stats {
     uint64_t queued_out_messages, queued_out_bytes, queued_in_messages, queued_in_bytes;   /* now      */
     uint64_t delayed_messages, delayed_bytes;     /* now: in no queue, as they are to go later         */
     uint64_t connects, accepts, handshakes, handshakes_failed, disconnects, events_lost;
-    uint32_t peers, half_open, listeners, dialers, topics;                                 /* now      */
+    uint32_t peers, missing_peers, half_open, listeners, dialers, topics;                  /* now; see peers_min */
     uint64_t closed[64];                          /* by mm_reason                                      */
 } mm_stats;
 

@@ -2,7 +2,7 @@
  * link/finished.c: peers that have said that they send nothing more (END), and a socket that has
  * heard it of all who send to it.
  *
- * Not here: saying so (link/finish.c), a peer that was asked to stop (link/stop.c).
+ * Not here: saying so (link/finish.c), how a peer is asked to stop (link/stop.c).
  * Law: who sends on behind END breaks the protocol: its connection ends, and says so.
  */
 #include "link/inside.h"
@@ -21,6 +21,7 @@ mmi_finish_told(mmi_link *link)
     }
     s->ends_came++;
     s->stats.finished_peers++;
+    mmi_stop_told(link); /* who is asked to stop has done so: nothing comes behind this */
     mmi_socket_note(s, MM_PEERS);
 }
 

@@ -6,7 +6,8 @@
  * all that were asked (link/stopped.c), the call of the user (ends/stop.c).
  * Law: reading goes on until the peer has said so, or was found to be unable to, or time is up;
  * what came until then is given out, and only then is there no more.  Who sends on behind STOPPED
- * breaks the protocol: its connection ends, and says so.
+ * breaks the protocol: its connection ends, and says so.  Who has said END owes no answer: that was
+ * all.
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,10 @@ stop_cancel(mmi_link *link)
 void
 mmi_stop_ask(mmi_link *link)
 {
+    if (link->end_came) {
+        link->stopping = MM_STOP_STOPPED;
+        return;
+    }
     int rc = MM_ENOTSUP;
     if (mmi_wire_knows(link->features, "stop")) {
         uint8_t frame[MMI_COMMAND_OVERHEAD];

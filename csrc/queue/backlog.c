@@ -22,6 +22,9 @@ mmi_back_init(mmi_back *back, mmi_proto_host *host)
     host->expired = mmi_back_expired;
     mmi_dead_init(&back->dead, host);
     back->spent = 0;
+    mmi_list_init(&back->early);
+    back->early_count = 0;
+    back->enough = false;
     back->receipts = (mmi_receipts){ .last = 0 };
     back->delayed = (mmi_delayed){ .count = 0 };
     mmi_lb_init(&back->lb);
@@ -218,16 +221,26 @@ back_worded(mmi_back *back)
     }
 }
 
+/* Where messages go by keys it has its own from now on. */
 void
-mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
+mmi_back_join(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
 {
     mmi_lb_add(&back->lb, node, pipe);
-    back_worded(back);
     if (back->route != NULL) {
-        back_begin_lane(back, MMI_CONTAINER_OF(node, mmi_lane, lb));
+        mmi_route_add(back->route, MMI_CONTAINER_OF(node, mmi_lane, lb));
     }
     back->framing = pipe->unacked != NULL ? pipe->framing : back->framing;
     back->host->alone = false;
+}
+
+void
+mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe)
+{
+    mmi_back_join(back, node, pipe);
+    back_worded(back);
+    if (back->route != NULL) {
+        mmi_route_sort(back->route, &back->kept.at[0]);
+    }
     mmi_back_go_on(back); /* what does not go now goes at the next out or send */
 }
 

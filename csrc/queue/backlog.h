@@ -35,6 +35,9 @@ typedef struct mmi_back {
     char wordless_why[sizeof((mm_event *)0)->detail];   /* of the last one that is more than they take */
     mmi_delayed delayed;
     mmi_dead dead;
+    mmi_list early;               /* peers that wait for others (queue/enough.h) */
+    uint32_t early_count;
+    bool enough;                  /* as many were there as are to be */
     uint64_t spent;               /* given back for the last time: nobody else gets them */
     mmi_receipts receipts;
     const mmi_framing *framing;   /* of the last peer that acknowledges; NULL: there was none */
@@ -47,6 +50,8 @@ void mmi_back_fini(mmi_back *back);
 /* What waits here, with no peer there, is given back to its source; without one it is dropped. */
 void mmi_back_empty(mmi_back *back);
 void mmi_back_add(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);   /* sends it what was kept */
+/* The same of one behind which others are added at once: it gets nothing before the last of them. */
+void mmi_back_join(mmi_back *back, mmi_lb_node *node, mmi_pipe *pipe);
 /* Takes the pipe out of the turns, keeps what was not begun, and passes it on. */
 void mmi_back_stop(mmi_back *back, mmi_lb_node *node);
 /* and what it did not acknowledge goes to somebody else first */
@@ -107,6 +112,14 @@ mmi_back_elsewhere(const mmi_back *back, uint64_t *due_us)
 {
     const mmi_source *source = &back->receipts.source;
     return source->arg != NULL ? source->later(source->arg, due_us) : 0;
+}
+
+/* How many peers are to come before anything is handed out (opts->peers_min). */
+static inline uint32_t
+mmi_back_missing(const mmi_back *back)
+{
+    uint32_t least = back->host->opts->peers_min;
+    return back->enough || least <= back->early_count ? 0 : least - back->early_count;
 }
 
 /* Could somebody be given a message that comes back now, or soon: who has room, or another peer than the

@@ -3,6 +3,8 @@
  */
 #include "queue/dead.h"
 
+#include <stdio.h>
+
 #include "meshmsg_binding.h"
 
 void
@@ -33,6 +35,20 @@ mmi_dead_full(const mmi_dead *dead, const mmi_msg *m)
     return asked && dead->letters.count > 0 && !mmi_dead_keeps(dead, m);
 }
 
+/* In the words of its headers; a number only if somebody had it, or it is in a spool. */
+static void
+dead_tell(mmi_proto_host *host, mmi_drop_why why, const mmi_pipe *p, uint64_t number)
+{
+    char at[32] = "", detail[MM_DETAIL_MAX + 1];
+    if (number > 0) {
+        snprintf(at, sizeof at, ", number %llu", (unsigned long long)number);
+    }
+    snprintf(detail, sizeof detail,
+             "a message will not be delivered (%s%s), and goes where dead_letter says",
+             why == MMI_DROP_EXPIRED ? "expired" : "attempts", at);
+    host->event(host, MM_EVENT_DEAD_LETTER, MM_REASON_NONE, p != NULL ? p->id : 0, 1, detail);
+}
+
 void
 mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
 {
@@ -46,8 +62,7 @@ mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m)
     }
     host->stats->dead_messages++;
     if (first) {
-        host->event(host, MM_EVENT_DEAD_LETTER, MM_REASON_NONE, p != NULL ? p->id : 0, 1,
-                    "a message will not be delivered, and goes where dead_letter says");
+        dead_tell(host, why, p, m->origin.number);
     }
 }
 

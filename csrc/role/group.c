@@ -10,7 +10,7 @@
  */
 #include "base/limits.h"
 #include "base/radix.h"
-#include "queue/backlog.h"
+#include "queue/enough.h"
 #include "role/role.h"
 
 typedef struct group_sock {
@@ -23,6 +23,7 @@ typedef struct group_sock {
 
 typedef struct group_pipe {
     mmi_lane lane;
+    mmi_enough_node early;
     mmi_radix *asked; /* until it has begun: what it asks for; it is the one subscriber */
     bool begun;
 } group_pipe;
@@ -83,7 +84,9 @@ group_stop(void *ps, mmi_pipe *p)
     group_pipe *gp = p->state;
     if (gp->begun) {
         s->members--;
-        mmi_back_stop(&s->back, &gp->lane.lb);
+        if (!mmi_enough_rm(&s->back, &gp->early)) {
+            mmi_back_stop(&s->back, &gp->lane.lb);
+        }
     }
 }
 
@@ -96,7 +99,9 @@ group_rm(void *ps, mmi_pipe *p)
     p->subscriptions = p->subscription_bytes = 0;
     if (gp->begun) {
         s->members -= !p->stopped;
-        mmi_back_rm(&s->back, &gp->lane.lb);
+        if (!mmi_enough_rm(&s->back, &gp->early) && gp->lane.lb.pipe != NULL) {
+            mmi_back_rm(&s->back, &gp->lane.lb);
+        }
     }
 }
 
@@ -112,7 +117,7 @@ group_out(void *ps, mmi_pipe *p)
 {
     group_sock *s = ps;
     group_pipe *gp = p->state;
-    if (gp->begun) {
+    if (gp->begun && gp->lane.lb.pipe != NULL) {
         mmi_back_out(&s->back, &gp->lane.lb);
     }
 }
@@ -258,7 +263,7 @@ group_begin(void *ps, mmi_pipe *p)
     group_forget(&gp->asked);
     gp->begun = true;
     s->members++;
-    mmi_back_add(&s->back, &gp->lane.lb, p);
+    mmi_enough_add(&s->back, &gp->early, &gp->lane.lb, p);
     s->host->begun(s->host);
     return MM_OK;
 }

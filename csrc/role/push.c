@@ -3,7 +3,7 @@
  * Not here: receiving; what a peer sends us is discarded and counted.
  * Law: all sending is queue/backlog.c's.
  */
-#include "queue/backlog.h"
+#include "queue/enough.h"
 #include "role/role.h"
 
 typedef struct push_sock {
@@ -14,6 +14,7 @@ typedef struct push_sock {
 
 typedef struct push_pipe {
     mmi_lane lane;
+    mmi_enough_node early;
 } push_pipe;
 
 static int
@@ -41,7 +42,7 @@ push_add(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_add(&s->back, &pp->lane.lb, p);
+    mmi_enough_add(&s->back, &pp->early, &pp->lane.lb, p);
     return MM_OK;
 }
 
@@ -50,7 +51,9 @@ push_stop(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_stop(&s->back, &pp->lane.lb);
+    if (!mmi_enough_rm(&s->back, &pp->early)) {
+        mmi_back_stop(&s->back, &pp->lane.lb);
+    }
 }
 
 static void
@@ -58,7 +61,9 @@ push_rm(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_rm(&s->back, &pp->lane.lb);
+    if (!mmi_enough_rm(&s->back, &pp->early) && pp->lane.lb.pipe != NULL) {
+        mmi_back_rm(&s->back, &pp->lane.lb);
+    }
 }
 
 static void
@@ -73,7 +78,9 @@ push_out(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    mmi_back_out(&s->back, &pp->lane.lb);
+    if (pp->lane.lb.pipe != NULL) {
+        mmi_back_out(&s->back, &pp->lane.lb);
+    }
 }
 
 static void

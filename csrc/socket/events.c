@@ -7,6 +7,7 @@
  * once a second, each cause as an event of its own; what repeats is told at once, then at most each
  * MMI_EVENT_REPEATS_MS, when it happens.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "queue/backlog.h"
@@ -236,7 +237,12 @@ mmi_proto_event(mmi_proto_host *host, int kind, int reason, uint64_t peer, uint6
     mmi_socket *s = MMI_CONTAINER_OF(host, mmi_socket, host);
     if (kind != MM_EVENT_DROPPED && kind != MM_EVENT_NOT_RETAINED &&
         kind != MM_EVENT_SPOOL_REMOVED && kind != MM_EVENT_UNSENDABLE) {
-        mmi_socket_event(s, kind, reason, peer, count, NULL, NULL, detail);
+        char named[MM_DETAIL_MAX + 1];
+        if (s->group != NULL) {
+            snprintf(named, sizeof named, "group %s: %s", s->group->name, detail);
+        }
+        mmi_socket_event(s, kind, reason, peer, count, NULL, NULL,
+                         s->group != NULL ? named : detail);
         return;
     }
     if (s->closing) {

@@ -362,6 +362,17 @@ def one_goes_later_and_one_was_given_back_for_later() -> mm.Stats:
         return push.stats()
 
 
+@scene(missing_peers=1, peers=1)
+def fewer_are_there_than_it_waits_for() -> mm.Stats:
+    """So it hands out nothing yet."""
+    with room() as r:
+        push = r.open("Push", engine=r.hub, bind=UP, routing="hash", peers_min=2)
+        r.open("Pull", connect=push.endpoint)
+        push.wait_for_peers(timeout=PATIENCE_S)
+        stats: mm.Stats = push.stats()
+        return stats
+
+
 @scene(dropped_attempts=1, redelivered_messages=2, written_messages=2, sent_messages=1)
 def nobody_wants_it() -> mm.Stats:
     """Twice is often enough."""

@@ -196,7 +196,7 @@ def test_the_event_is_true_wherever_they_go(names: Any, place: str) -> None:
                     found = [e for e in push.events() if e.kind is mm.EventKind.DEAD_LETTER]
                     await asyncio.sleep(0)
                 assert found[0].detail == (
-                    "a message will not be delivered, and goes where dead_letter says"
+                    "a message will not be delivered (expired), and goes where dead_letter says"
                 )
             finally:
                 push.close()

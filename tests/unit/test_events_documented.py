@@ -48,16 +48,55 @@ def test_the_page_and_help_explain_every_name_alike(kind: Any) -> None:
     assert len(set(rows.values())) >= len(rows) - 4  # "Bytes of those." is said four times more
 
 
-@pytest.mark.parametrize("kind", [mm.Stats, mm.PeerInfo])
-def test_the_page_says_what_is_a_counter_and_what_a_gauge(kind: Any) -> None:
-    """By names that are fields; none is both."""
+MADE = {"groups", "group_lag_max"}
+"""Of `Stats.as_dict`, in place of `group_lag`."""
+LOWERED = {"in_doubt_messages", "redelivered_messages"}
+"""Counters that something late may lower."""
+
+
+def listed(kind: Any) -> tuple[set[str], set[str]]:
+    """The counters and the gauges of the page."""
     row = f"| `{'stats' if kind is mm.Stats else 'peers'}()` | "
     [line] = [line for line in PAGE.splitlines() if line.startswith(row)]
     counters, gauges = (re.findall(r"`(\w+)`", cell) for cell in line[len(row) :].split(" | "))
-    assert {*counters, *gauges} <= set(names_of(kind))
-    assert not set(counters) & set(gauges)
-    now = {name for name in names_of(kind) if name.startswith("queued_")}
-    assert now <= set(gauges)
+    return set(counters), set(gauges)
+
+
+def so_now() -> set[str]:
+    """The fields of mm_stats of which the header of the core says that they are so now."""
+    header = (ROOT / "csrc/include/meshmsg.h").read_text(encoding="utf-8")
+    body = header.partition("typedef struct mm_stats {")[2].partition("} mm_stats;")[0]
+    found = set()
+    for names, words in re.findall(
+        r"^    uint\d+_t ([^;]*);.*?/\* (.*?) *\*/$", body, re.MULTILINE
+    ):
+        fields = names.split(", ")
+        said = [words] * len(fields) if words.startswith("now") else words.split("; ")
+        found |= {name for name, one in zip(fields, said, strict=False) if one.startswith("now")}
+    return found
+
+
+@pytest.mark.parametrize("kind", [mm.Stats, mm.PeerInfo])
+def test_the_page_says_what_is_a_counter_and_what_a_gauge(kind: Any) -> None:
+    """By names that are fields; none is both, and none that goes down is a counter."""
+    counters, gauges = listed(kind)
+    assert {*counters, *gauges} <= {*names_of(kind), *MADE}
+    assert not counters & gauges
+    if kind is mm.Stats:
+        assert {"unacked_messages", "delayed_bytes", "topics"} <= so_now()
+        assert gauges == {*so_now(), *MADE, *LOWERED, "group_lag"}
+    else:
+        assert listed(mm.Stats)[1] & set(names_of(kind)) <= gauges
+        numbers = {name for name in names_of(kind) if name.endswith(("_messages", "_bytes"))}
+        assert numbers <= counters | gauges
+
+
+def test_the_example_for_metrics_has_all_gauges_as_such() -> None:
+    """Those of the page, by the names of `as_dict`."""
+    found: set[str] = set()
+    for names in re.findall(r"^GAUGES \|?= (\{.*?\})", PAGE, re.MULTILINE):
+        found |= set(re.findall(r'"(\w+)"', names))
+    assert found == listed(mm.Stats)[1] - {"group_lag"}
 
 
 @pytest.mark.parametrize(

@@ -342,3 +342,33 @@ def test_an_endpoint_that_is_given_up_is_not_waited_for(kit: Kit) -> None:
             assert not reading.done()
             pull.disconnect(nobody)
             assert reading.result(WAIT_S) == [b"all"]
+
+
+@BOTH
+@pytest.mark.parametrize("transport", ["tcp", "inproc"])
+@pytest.mark.parametrize("first", ["finish", "stop", "both at once"])
+def test_who_has_finished_owes_no_answer_to_who_stops(
+    kit: Kit, first: str, transport: str, short_path: Path, delivery: dict[str, str]
+) -> None:
+    """Behind a loop that ended nothing is said to be on its way, however finish and stop meet."""
+    url = endpoint_for(transport, short_path)
+    for _ in range(20):  # how they meet is a matter of luck
+        with (
+            kit.socket("Push", bind=url, **delivery) as push,
+            kit.socket("Pull", connect=push.endpoint) as pull,
+            ThreadPoolExecutor(3) as pool,
+        ):
+            push.wait_for_peers(1, timeout=WAIT_S)
+            push.send(b"x", timeout=WAIT_S)
+            assert bytes(pull.recv(timeout=WAIT_S)) == b"x"
+            if first == "stop":
+                pull.stop_receiving()
+            reading = pool.submit(lambda: list(pull))
+            finishing = pool.submit(push.finish)
+            if first == "both at once":
+                pool.submit(pull.stop_receiving).result(WAIT_S)
+            finishing.result(WAIT_S)
+            assert reading.result(WAIT_S) == []
+            report = pull.stop_receiving()
+            assert [peer.state for peer in report.peers] == ["stopped"]
+            report.raise_for_loss()

@@ -293,3 +293,22 @@ def test_what_expires_is_done_and_what_is_for_later_comes_later(
             assert again.ack()
             one = until(pub, lambda one: one.lag == 0)
             assert one.expired + one.acked == 2
+
+
+def test_only_a_group_that_is_new_begins_where_a_start_of_a_program_says(
+    world: World, tmp_path: Path
+) -> None:
+    """Each life says so; what was done is not done again, nor is a member in the way."""
+    for life in range(3):
+        with publishing(world, tmp_path / "s") as (_, pub):
+            pub.seek_group("w", "earliest", only_new=True)
+            put = sent(pub, 10, first=10 * life)
+            with member(world, pub) as a:
+                assert bodies(shared([a], 10)[0]) == put
+                pub.seek_group("w", "earliest", only_new=True)
+                nothing(a)
+                with pytest.raises(mm.UsageError, match="a subscriber is in it"):
+                    pub.seek_group("w", "earliest")
+            until(pub, lambda one: one.lag == 0 and one.members == 0)
+            pub.seek_group("w", "latest", only_new=True)
+            assert info(pub).floor == 10 * (life + 1)

@@ -52,7 +52,12 @@ def test_what_every_member_gives_back_is_a_dead_letter(world: World, tmp_path: P
         assert failing(sub, b"bad", 5) == put
         one = until(pub, lambda one: one.dead == 1 and one.acked == 5)
         assert (one.attempts, one.floor) == (0, 0), "it is done once somebody has had its letter"
-        assert told(pub, mm.EventKind.DEAD_LETTER).count == 1
+        event = told(pub, mm.EventKind.DEAD_LETTER)
+        assert (event.count, event.detail) == (
+            1,
+            "group w: a message will not be delivered (attempts, number 1), and goes where "
+            "dead_letter says",
+        )
         assert one.redelivered == 2, "the last time it was not given to another one"
         assert pub.stats().dead_messages == 1, "of a group, too"
         (letter,) = letters(pub, 1)

@@ -34,6 +34,10 @@ SAYS: dict[str, dict[str, list[str]]] = {
             "nonsense: attempts, 3 times, by billing",
             "again: order.new nonsense",
         ],
+        "9. What to store as an offset": [
+            "goes on with: second life 0",
+            "begins anew: another log, or that message was removed",
+        ],
     },
     "coming-from-kafka.md": {"A consumer, and its group": ["consumed up to: 6"]},
 }

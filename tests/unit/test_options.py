@@ -78,6 +78,7 @@ def test_every_option_is_a_field_of_the_core_and_the_other_way_round() -> None:
         "no_peer",
         "prefetch",
         "max_attempts",
+        "peers_min",
         "ack_timeout_ms",
         "priorities",
         "delayed_messages",

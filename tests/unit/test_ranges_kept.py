@@ -89,6 +89,39 @@ def test_a_lease_of_a_peer_is_none_of_this_process(tmp_path: Path, world: Ranged
         assert remote.trim(last - 1) > 0
 
 
+@pytest.mark.parametrize("anew", [False, True], ids=["one server", "started anew"])
+def test_what_is_renewed_as_before_is_what_was_not_trimmed_by_its_name(
+    tmp_path: Path, world: Ranged, anew: bool
+) -> None:
+    """Whoever of its holder trimmed: a server has that; who trimmed has it as well."""
+    with small(tmp_path / "s") as spool:
+        last = fill(spool, 8)
+        files = bases(spool)
+        server = world.server(spool, trim=True)
+        one, other = (world.remote(server.endpoint, holder=b"query 7") for _ in range(2))
+        lease, same = one.lease("job", 1, 60), other.lease("job", 1, 60)
+        assert one.trim(files[2] - 1, name="job") == 2
+        assert (lease.from_seq, same.from_seq) == (files[2], 1)
+        if anew:
+            endpoint = server.endpoint
+            server.close()
+            world.server(spool, trim=True, bind=endpoint)
+            lease.renew(60)
+        same.renew(60)
+        assert same.from_seq == files[2]
+        lease.renew(60)
+        assert lease.from_seq == files[2]
+        assert one.trim(last) == 0
+        other.trim(files[3], name="job")
+        lease.renew(60)
+        assert lease.from_seq == files[3] + 1
+        lease.renew(60, from_seq=files[3])
+        same.renew(60)
+        assert (lease.from_seq, same.from_seq) == (files[3], files[3])
+        assert lease.release()
+        assert (lease.from_seq, lease.release()) == (files[3], False)
+
+
 def test_a_commit_moves_its_lease_on(tmp_path: Path, world: Ranged) -> None:
     """What two of them are done with goes, never back, whatever comes again or late."""
     with small(tmp_path / "s") as spool:

@@ -57,7 +57,8 @@ class EventKind(IntEnum):
         PEER_PLAIN: A message with key, headers or times went to a peer without them, as it takes
             none; told once a connection.
         DEAD_LETTER: A message will not be delivered, and goes where `dead_letter` of Push, or of
-            Pub, says; told when none waited before.
+            Pub, says; told when none waited before. `detail` says why, its number, and of a Pub the
+            group.
         ACK_TIMEOUT: A peer had messages for longer than `ack_timeout` of Push, or of Pub, without
             acknowledging them; `count` of them go to others.
         SPOOL_STOPPED: A Push with a `spool` reads on no further: the next messages there are
@@ -337,6 +338,8 @@ class Stats(Record):
         disconnects: Peers that are gone.
         events_lost: Events that fell out of the 256 remembered ones.
         peers: Peers now.
+        missing_peers: Peers, or members of all groups that somebody came to, that are to come
+            before anything is handed out (`peers_min` of Push, `members_min` of Pub).
         half_open: Handshakes under way now.
         listeners: Endpoints bound now.
         dialers: Endpoints connected to, or tried, now.
@@ -392,6 +395,7 @@ class Stats(Record):
     disconnects: int
     events_lost: int
     peers: int
+    missing_peers: int
     half_open: int
     listeners: int
     dialers: int

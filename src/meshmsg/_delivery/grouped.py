@@ -172,17 +172,24 @@ def groups_of(published: Published) -> list[GroupInfo]:
     return found
 
 
-def move_group(published: Published, name: str, start: Start) -> None:
-    """Have a group go on elsewhere; waits for the disk."""
+def move_group(published: Published, name: str, start: Start, *, only_new: bool) -> None:
+    """Have a group go on elsewhere, unless only one that is not there is meant; waits for the
+    disk."""
     spool = published.spool
     begin = begin_of("start", start)
-    settled(spool, begin, lambda seq: _moved_to(published, name, seq))
+    if only_new and any(one["name"] == name for one in published.feed.groups()):
+        return
+    if only_new and PREFIX + name in names_of(spool, lib.mm_spool_cursor_names):
+        return
+    settled(spool, begin, lambda seq: _moved_to(published, name, seq, only_new))
     published.lag.moved(name, looked(spool, PREFIX + name))
 
 
-def _moved_to(published: Published, name: str, seq: int) -> None:
+def _moved_to(published: Published, name: str, seq: int, only_new: bool) -> None:
     spool = published.spool
     rc = published.feed.seek_group(name, seq)
+    if rc == lib.MM_ESTATE and only_new:
+        return  # somebody has come to it just now, so it is there
     doing = f"moving the group {name!r}"
     if rc == lib.MM_ENOENT:
         raise trimmed(spool, seq)

@@ -140,6 +140,17 @@ def check_delayed(messages: int | None, octets: int | None) -> dict[str, int]:
     return found
 
 
+def check_peers_min(name: str, least: int | None) -> int:
+    """Refuse what is no number of peers; None waits for nobody, 0."""
+    if least is None:
+        return 0
+    if isinstance(least, bool) or not isinstance(least, int):
+        raise TypeError(f"{name} is {least!r}; it is a whole number, or None")
+    if not 1 <= least <= U32_MAX:
+        raise UsageError(f"{name} is {least!r}; it is a whole number from 1 to {U32_MAX}, or None")
+    return least
+
+
 def check_acked(
     acks: int, *, max_attempts: int | None, ack_timeout: float | None, levels: int
 ) -> None:

@@ -202,7 +202,9 @@ class Answers:
 
     def _lease(self, request: Request, info: SpoolInfo) -> Answer:
         until = self._clock() + request.b / _MS
-        lease = _Lease(request.holder, request.a, until)
+        before = self._leases.get(request.name) if request.c else None  # of that holder
+        first = request.a if before is None else before.from_seq
+        lease = _Lease(request.holder, first, until)
         if request.name not in self._leases and len(self._leases) >= LEASES_MAX:
             return _told(info, Status.NO_LEASE, 0, LEASES_MAX)
         try:
@@ -212,7 +214,7 @@ class Answers:
         except WouldBlockError:
             return _told(info, Status.NO_LEASE, 0, lib.MM_SPOOL_LEASES_MAX)
         self._leases[request.name] = lease
-        return _told(info, Status.DONE)
+        return _told(info, Status.DONE, lease.from_seq)
 
     def _renew(self, name: str, lease: _Lease) -> None:
         left = max(lease.until - self._clock(), 1 / _MS)

@@ -111,12 +111,15 @@ class Asking:
         """Ask for batches."""
         return self._request(Op.READ, from_seq, to_seq, max_bytes)
 
-    def lease(self, name: str, from_seq: object, ttl: object) -> Request:
-        """Ask to hold what is from a number on."""
+    def lease(
+        self, name: str, from_seq: object, ttl: object, *, as_before: bool = False
+    ) -> Request:
+        """Ask to hold what is from a number on, or, as before, from where the server is by now."""
         ms = lease_ms(ttl)
         if ms > TTL_MS_MAX:
             raise UsageError(f"ttl is {ttl!r}; of a lease over the wire it is up to a week")
-        return self._request(Op.LEASE, whole("from_seq", from_seq, 1), ms, 0, _checked(name))
+        first = whole("from_seq", from_seq, 1)
+        return self._request(Op.LEASE, first, ms, int(as_before), _checked(name))
 
     def release(self, name: str) -> Request:
         """Ask to hold it no longer."""
@@ -243,6 +246,34 @@ class Asking:
 def info_of(answer: Answer) -> RemoteSpoolInfo:
     """Return what an answer tells of the spool."""
     return RemoteSpoolInfo(answer.uuid.hex(), answer.epoch, answer.first_seq, answer.stable_seq)
+
+
+class Leases:
+    """From which number on a reader holds what is there, by the names of its leases, as it last
+    heard. Thread-safe: each call is one of a dict."""
+
+    def __init__(self) -> None:
+        self._from: dict[str, int] = {}
+
+    def held(self, request: Request, answer: Answer) -> int:
+        """Note what a LEASE holds, and return it; a server that does not tell holds what was asked
+        for."""
+        first = answer.a or request.a
+        self._from[request.name] = first
+        return first
+
+    def first(self, name: str, known: int) -> int:
+        """Return the number; `known`, if it was let go of."""
+        return self._from.get(name, known)
+
+    def trimmed(self, name: str | None, seq: int) -> None:
+        """Note that what is up to a number is not needed for a name."""
+        if name is not None and (first := self._from.get(name)) is not None:
+            self._from[name] = max(first, seq + 1)
+
+    def released(self, name: str) -> None:
+        """Forget it."""
+        self._from.pop(name, None)
 
 
 class Patience:

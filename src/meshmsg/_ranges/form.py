@@ -50,7 +50,8 @@ class Op(IntEnum):
     READ = 2
     """Batches with numbers from `a` to before `b`, `c` octets."""
     LEASE = 3
-    """To hold what is from `a` on for `b` milliseconds."""
+    """To hold what is from `a` on for `b` milliseconds; with `c` above 0 what a lease of
+    that name and holder has, if there is one."""
     RELEASE = 4
     """To hold it no longer."""
     TRIM = 5
@@ -61,7 +62,8 @@ class Status(IntEnum):
     """What became of it."""
 
     DONE = 0
-    """READ: batches up to before `a`; TRIM: `a` files went; RELEASE: `a` is 1 if it was held."""
+    """READ: batches up to before `a`; TRIM: `a` files went; RELEASE: `a` is 1 if it was held;
+    LEASE: what is from `a` on is held."""
     TRIMMED = 1
     """Numbers below `a` were removed."""
     AHEAD = 2

@@ -40,6 +40,7 @@ from meshmsg._delivery.pushing import (
     check_ack_timeout,
     check_acked,
     check_delayed,
+    check_peers_min,
     check_priorities,
 )
 from meshmsg._delivery.spooled import AnySpool, Spooled, check_spool
@@ -69,6 +70,10 @@ class PushForm(Inbox[Message]):
             "least_loaded": the one that has the fewest messages, queued or not acknowledged.
             "hash": all messages of one `key=` to one peer, in order, also when others have room;
             a key moves only as peers come and go. Without a key: in turn.
+        peers_min: With `routing="hash"`: nothing is handed out before so many peers were there at
+            once, so that what waits keeps the order of each key as they come one by one. It goes on
+            from then on, however many go. `missing_peers` of `stats()` says for how many it waits.
+            None: 1.
         delivery: "at_most_once" (the default): a message is its peer's once it was written, and
             lost with it.
             "at_least_once": it is kept until its peer acknowledged it, and goes to another one if
@@ -118,6 +123,7 @@ class PushForm(Inbox[Message]):
         bind: str | Iterable[str] | None = None,
         connect: str | Iterable[str] | None = None,
         routing: Routing = "round_robin",
+        peers_min: int | None = None,
         delivery: Delivery | None = None,
         max_attempts: int | None = None,
         ack_timeout: float | None = None,
@@ -137,6 +143,9 @@ class PushForm(Inbox[Message]):
         check_acked(flags, max_attempts=max_attempts, ack_timeout=ack_timeout, levels=priorities)
         if check_priorities(priorities) > 1 and routing == "hash":
             raise UsageError('priorities are not for routing="hash": a key keeps its order')
+        least = check_peers_min("peers_min", peers_min)
+        if least and routing != "hash":
+            raise UsageError('peers_min is for routing="hash": elsewhere no key has an order')
         self._keeps_dead = dead_letter == "keep"
         self._open(
             options,
@@ -148,6 +157,7 @@ class PushForm(Inbox[Message]):
                 "max_attempts": check_attempts(max_attempts),
                 "ack_timeout_ms": check_ack_timeout(ack_timeout),
                 "priorities": priorities,
+                "peers_min": least,
                 **check_delayed(delayed_messages, delayed_bytes),
             },
             on_dead=undertaker(type(self).__name__, dead_letter, engine, spool),

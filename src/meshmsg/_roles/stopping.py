@@ -48,10 +48,11 @@ class StoppedPeer(Record):
     """A peer that was asked to send nothing more, and what came of it; `str()` says it in words.
 
     `state` is "asked": it has not answered yet; "stopped": it has sent its last message, all of
-    them are here, and what it had not begun is for others; "cancelled": a publisher that knows no
-    more than the end of subscriptions has been told of it; "cannot": it knows nothing of the kind,
-    and was not read from any more; "late": it had not answered at the deadline, and was not read
-    from any more; "gone": its connection ended before it answered.
+    them are here, and what it had not begun is for others, or it has finished (`Push.finish`);
+    "cancelled": a publisher that knows no more than the end of subscriptions has been told of it;
+    "cannot": it knows nothing of the kind, and was not read from any more; "late": it had not
+    answered at the deadline, and was not read from any more; "gone": its connection ended before it
+    answered.
 
     The socket knows this of 65,536 peers that ended since; if more had not answered, one entry of
     `id` 0 says how many.

@@ -25,7 +25,7 @@ from meshmsg._delivery.dead_letters import (
 )
 from meshmsg._delivery.grouped import check_member, join_group, places_of
 from meshmsg._delivery.leases import Ack, ack_flags, check_prefetch, leased_form
-from meshmsg._delivery.pushing import check_ack_timeout
+from meshmsg._delivery.pushing import check_ack_timeout, check_peers_min
 from meshmsg._delivery.replaying import ask_replay, replay_of
 from meshmsg._delivery.retaining import Retain, retain_flags, retain_numbers
 from meshmsg._delivery.spooled import AnySpool, Published, check_spool_of_pub, spool_of
@@ -189,6 +189,10 @@ class PubForm(Inbox[Message]):
             its topic without one. None: 64 MiB.
         max_attempts: Of its groups: how often a message is handed out before it is a dead letter;
             None: no limit. A member that closes in order does not count.
+        members_min: Of each of its groups: nothing is handed out before so many members were in it
+            at once, so that what waits keeps the order of each key as they come one by one. It goes
+            on from then on, however many go, until `seek_group` or the end of this Pub. A group
+            that has fewer waits; `missing_peers` of `stats()` says for how many. None: 1.
         ack_timeout: Of its groups: seconds that a member may have a message without acknowledging
             it, or saying that it works on it (`message.extend()`); then it goes to another one,
             which counts as an attempt. None: as long as its connection lives.
@@ -216,6 +220,7 @@ class PubForm(Inbox[Message]):
         retain: Retain | None = None,
         retain_topics_max: int | None = None,
         retain_bytes_max: int | None = None,
+        members_min: int | None = None,
         max_attempts: int | None = None,
         ack_timeout: float | None = None,
         dead_letter: DeadLetters | None = None,
@@ -228,11 +233,12 @@ class PubForm(Inbox[Message]):
         numbers = {
             "max_attempts": check_attempts(max_attempts),
             "ack_timeout_ms": check_ack_timeout(ack_timeout),
+            "peers_min": check_peers_min("members_min", members_min),
         }
         if spool is None and (any(numbers.values()) or dead_letter is not None):
             raise UsageError(
-                "max_attempts, ack_timeout and dead_letter are for the groups of a Pub, which has "
-                "a spool="
+                "members_min, max_attempts, ack_timeout and dead_letter are for the groups of a "
+                "Pub, which has a spool="
             )
         self._spool_given = spool
         flags = retain_flags(retain)

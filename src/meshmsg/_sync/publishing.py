@@ -218,7 +218,7 @@ def groups(self: Socket[Any]) -> list[GroupInfo]:
 
 
 @verb
-def seek_group(self: Socket[Any], name: str, start: Start) -> None:
+def seek_group(self: Socket[Any], name: str, start: Start, *, only_new: bool = False) -> None:
     """Have a group that nobody is in go on elsewhere; one that is not there is made.
 
     That is on the disk when it returns. Thread-safe: yes. It waits for the disk.
@@ -229,6 +229,9 @@ def seek_group(self: Socket[Any], name: str, start: Start) -> None:
             from now on; "seq:42", or 42: with that number; "last:100": with the last hundred
             numbers; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock of
             this machine.
+        only_new: Leave one that is there where it is, also if somebody is in it: so a program may
+            say at each of its starts where the group begins the first time. Say it before `bind`: a
+            member that comes first makes the group, behind what is there.
 
     Raises:
         UsageError: A subscriber is in it; the number is beyond the next message; there are 64
@@ -241,7 +244,7 @@ def seek_group(self: Socket[Any], name: str, start: Start) -> None:
     """
     group_name(name)
     begin_of("start", start)
-    move_group(published_of(self), name, start)
+    move_group(published_of(self), name, start, only_new=only_new)
 
 
 @verb

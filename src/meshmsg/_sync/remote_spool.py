@@ -24,6 +24,7 @@ from meshmsg._ranges.asking import (
     HELD,
     RETRIES,
     TIMEOUT,
+    Leases,
     Octets,
     Patience,
     Range,
@@ -53,25 +54,31 @@ class RemoteLease:
         self._remote = remote
         self.name: str = name
         """Its name."""
-        self.from_seq: int = from_seq
+        self._first = from_seq
+        self.renew(ttl, from_seq=from_seq)
+
+    @property
+    def from_seq(self) -> int:
         """That message, and all above it, are held; `trim` with its name moves that on."""
-        self.renew(ttl)
+        return self._remote._leases.first(self.name, self._first)
 
     def renew(self, ttl: float, *, from_seq: int | None = None) -> None:
         """Hold for so long from now on. Thread-safe: yes.
 
         Args:
             ttl: Seconds.
-            from_seq: The first message to hold from now on; None: as before.
+            from_seq: The first message to hold from now on; None: as before, or where
+                `trim` with its name has moved that to, whoever did it.
 
         Raises:
             SpoolTrimmedError: Messages of it were removed.
             WouldBlockError: Another holder has it by now, or there are too many.
             ClosedError: It was closed.
         """
+        before = from_seq is None
         seq = self.from_seq if from_seq is None else from_seq
-        self._remote._do(self._remote._asking.lease(self.name, seq, ttl))
-        self.from_seq = seq
+        request = self._remote._asking.lease(self.name, seq, ttl, as_before=before)
+        self._first = self._remote._leases.held(request, self._remote._do(request))
 
     def release(self) -> bool:
         """Hold no longer. Thread-safe: yes.
@@ -82,7 +89,9 @@ class RemoteLease:
         Raises:
             ClosedError: It was closed.
         """
-        return self._remote._do(self._remote._asking.release(self.name)).a == 1
+        answer = self._remote._do(self._remote._asking.release(self.name))
+        self._remote._leases.released(self.name)
+        return answer.a == 1
 
     def __enter__(self) -> Self:
         return self
@@ -117,6 +126,7 @@ class RemoteSpool(RemoteForm):
         **options: Unpack[SocketOptions],
     ) -> None:
         self._over = False
+        self._leases = Leases()
         self._ends = threading.Condition()
         """Told as it is closed; no Event, which a signal's function cannot set at any moment."""
         self._leaves = False
@@ -232,7 +242,9 @@ class RemoteSpool(RemoteForm):
             TimedOutError, SpoolChangedError, PeerError, ClosedError: As `info`.
             UsageError, TypeError: An argument is wrong.
         """
-        return self._do(self._asking.trim(seq, name)).a
+        files = self._do(self._asking.trim(seq, name)).a
+        self._leases.trimmed(name, seq)
+        return files
 
     def close(self) -> None:
         """Close it. Calls that wait raise ClosedError. Thread-safe: yes; again: nothing."""

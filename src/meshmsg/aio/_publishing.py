@@ -235,7 +235,7 @@ async def groups(self: Socket[Any]) -> list[GroupInfo]:
 
 
 @verb
-async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
+async def seek_group(self: Socket[Any], name: str, start: Start, *, only_new: bool = False) -> None:
     """Have a group that nobody is in go on elsewhere; one that is not there is made.
 
     Thread-safe: yes. Cancel-safe: yes; it may go on, and be moved.
@@ -246,6 +246,9 @@ async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
             from now on; "seq:42", or 42: with that number; "last:100": with the last hundred
             numbers; "since:5m": with the first of the last 5 minutes (s, m, h, d), by the clock of
             this machine.
+        only_new: Leave one that is there where it is, also if somebody is in it: so a program may
+            say at each of its starts where the group begins the first time. Say it before `bind`: a
+            member that comes first makes the group, behind what is there.
 
     Raises:
         UsageError, SpoolError, ClosedError, TypeError: As `meshmsg.Pub.seek_group`.
@@ -253,7 +256,7 @@ async def seek_group(self: Socket[Any], name: str, start: Start) -> None:
     group_name(name)
     begin_of("start", start)
     published = published_of(self)
-    await published.given._in_thread(lambda: move_group(published, name, start))
+    await published.given._in_thread(lambda: move_group(published, name, start, only_new=only_new))
 
 
 @verb

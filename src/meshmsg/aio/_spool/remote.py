@@ -16,6 +16,7 @@ from meshmsg._binding.message import Message
 from meshmsg._ranges.asking import (
     RETRIES,
     TIMEOUT,
+    Leases,
     Patience,
     Range,
     RemoteSpoolInfo,
@@ -44,8 +45,12 @@ class RemoteLease:
         self._remote = remote
         self.name: str = name
         """Its name."""
-        self.from_seq: int = from_seq
+        self._first = from_seq
+
+    @property
+    def from_seq(self) -> int:
         """That message, and all above it, are held; `trim` with its name moves that on."""
+        return self._remote._leases.first(self.name, self._first)
 
     async def renew(self, ttl: float, *, from_seq: int | None = None) -> None:
         """Hold for so long from now on.
@@ -54,16 +59,18 @@ class RemoteLease:
 
         Args:
             ttl: Seconds.
-            from_seq: The first message to hold from now on; None: as before.
+            from_seq: The first message to hold from now on; None: as before, or where
+                `trim` with its name has moved that to, whoever did it.
 
         Raises:
             SpoolTrimmedError: Messages of it were removed.
             WouldBlockError: Another holder has it by now, or there are too many.
             ClosedError: It was closed.
         """
+        before = from_seq is None
         seq = self.from_seq if from_seq is None else from_seq
-        await self._remote._do(self._remote._asking.lease(self.name, seq, ttl))
-        self.from_seq = seq
+        request = self._remote._asking.lease(self.name, seq, ttl, as_before=before)
+        self._first = self._remote._leases.held(request, await self._remote._do(request))
 
     async def release(self) -> bool:
         """Hold no longer.
@@ -76,7 +83,9 @@ class RemoteLease:
         Raises:
             ClosedError: It was closed.
         """
-        return (await self._remote._do(self._remote._asking.release(self.name))).a == 1
+        answer = await self._remote._do(self._remote._asking.release(self.name))
+        self._remote._leases.released(self.name)
+        return answer.a == 1
 
     async def __aenter__(self) -> Self:
         return self
@@ -111,6 +120,7 @@ class RemoteSpool(RemoteForm):
         engine: Engine | None = None,
         **options: Unpack[SocketOptions],
     ) -> None:
+        self._leases = Leases()
         self._req = self._opened(
             RangesReq, connect, uuid, holder, on_corruption, timeout, engine, options
         )
@@ -197,7 +207,7 @@ class RemoteSpool(RemoteForm):
             UsageError, TypeError: An argument is wrong.
         """
         lease = RemoteLease(self, name, from_seq)
-        await lease.renew(ttl)
+        await lease.renew(ttl, from_seq=from_seq)
         return lease
 
     async def trim(self, seq: int, *, name: str | None = None) -> int:
@@ -222,7 +232,9 @@ class RemoteSpool(RemoteForm):
             TimedOutError, SpoolChangedError, PeerError, ClosedError: As `info`.
             UsageError, TypeError: An argument is wrong.
         """
-        return (await self._do(self._asking.trim(seq, name))).a
+        files = (await self._do(self._asking.trim(seq, name))).a
+        self._leases.trimmed(name, seq)
+        return files
 
     def close(self) -> None:
         """Close it. Tasks that wait raise ClosedError. Thread-safe: no; again: nothing."""
