@@ -23,9 +23,9 @@ from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402
 from pyspark.sql.types import StructType  # noqa: E402
 
 from meshmsg.spark._source import reader_of, schema_of, stream_reader_of  # noqa: E402
+from meshmsg.spark._source.batches import record_batch  # noqa: E402
 from meshmsg.spark._source.opening import remote_of  # noqa: E402
 from meshmsg.spark._source.reading import CONNECTIONS, RangePartition, read_range  # noqa: E402
-from meshmsg.spark._source.batches import record_batch  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
