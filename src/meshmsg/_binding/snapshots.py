@@ -81,6 +81,9 @@ class EventKind(IntEnum):
             is (DROPPED).
         UNSENDABLE: `count` messages of a Push wait, since the last event of this, that none of its
             peers can take: they have several frames, and all peers speak SP. `detail` says so.
+        SPOOL_FULL: Calls wait for room in the spool of a Push or Pub (`overflow="block"`); told
+            once a minute. `detail` says how many, and which limit it is. The log has more, as of
+            any spool.
     """
 
     LISTENING = 1
@@ -107,6 +110,7 @@ class EventKind(IntEnum):
     NOT_RETAINED = 22
     SPOOL_REMOVED = 23
     UNSENDABLE = 24
+    SPOOL_FULL = 25
 
 
 class Reason(IntEnum):
