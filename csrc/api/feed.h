@@ -20,7 +20,7 @@
 
 enum {
     FEED_RUN = 256,              /* messages that are read, and then sent, at once */
-    FEED_AGAIN_MAX = 1024 * 1024,   /* messages that wait for their time: 16 MiB */
+    FEED_AGAIN_MAX = 1024 * 1024,   /* messages that wait for their time: 24 MiB */
     FEED_SPAN_MAX = MMI_CURSOR_SPAN_MAX / 2,   /* from the first that is not done to the last that is read */
     FEED_ODD_MAX = 4096,         /* runs of messages that are remembered that were not acknowledged */
     FEED_SWEEP = 1024            /* messages that are looked for at once, of those that were removed */
@@ -29,7 +29,10 @@ enum {
 /* A message that is to be sent once that time has come. */
 typedef struct feed_later {
     uint64_t due_us, seq;
+    bool spent;                  /* its attempts are over: it is not sent, but waits for room among dead letters */
 } feed_later;
+
+static const uint32_t FEED_SPENT = UINT32_MAX;   /* the attempt of one that is read for that */
 
 /* Messages that are done, and were not acknowledged. */
 typedef struct feed_odd {
@@ -71,8 +74,8 @@ int mmi_feed_open_group(mm_handle socket, mmi_spool_shared *shared, const char *
 void mmi_feed_run(void *arg);
 /* api/feed_heap.c.  add: there is room.  MM_ENOMEM. */
 int mmi_feed_reserve(mm_feed *f, size_t more) MMI_WARN_UNUSED;
-void mmi_feed_add(mm_feed *f, uint64_t due_us, uint64_t seq);
-bool mmi_feed_take(mm_feed *f, uint64_t now_us, uint64_t *seq);   /* one whose time has come */
+void mmi_feed_add(mm_feed *f, feed_later one);
+bool mmi_feed_take(mm_feed *f, uint64_t now_us, feed_later *one);   /* one whose time has come */
 /* The wall clock was set by that much: what waits does so for as long as it was to. */
 void mmi_feed_move(mm_feed *f, int64_t by_us);
 /* The time since 1970, having seen to what waits if the clock was set since the last look.  Without the lock. */
@@ -80,6 +83,9 @@ uint64_t mmi_feed_clock(mm_feed *f);
 size_t mmi_feed_take_below(mm_feed *f, uint64_t seq, uint64_t *seqs, size_t most);   /* whatever their times */
 /* api/feed_fates.c.  told: as mmi_source has it. */
 void mmi_feed_told(void *arg, uint64_t first, uint64_t count, int outcome);
+/* One that is spent is a dead letter, if there is room for another one; else it is told as it was.  Takes it. */
+void mmi_feed_letter(mmi_socket *s, mmi_msg *m);
+uint64_t mmi_feed_letters_at(mm_feed *f);   /* when those that are spent are looked at: not before there is room */
 uint64_t mmi_feed_unkept(mm_feed *f);   /* messages that a full spool did not keep (drop_newest) */
 /* With feed->lock: it does not go on; the first reason counts. */
 void mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last);

@@ -9,7 +9,7 @@
 #include "queue/backlog.h"
 
 static const uint64_t FATES_LATER_US =
-    100000; /* until a message is given again that found no room among dead letters */
+    1000000; /* until one that found no room among dead letters is looked at again */
 
 static const char fates_bare[] =
     "not acknowledged, and only in memory now: still sent, but lost if this process ends";
@@ -56,14 +56,35 @@ mmi_feed_fail(mm_feed *f, int rc, uint64_t first, uint64_t last)
     }
 }
 
-/* The socket gave them up, or there was no memory to note them: they are sent again. */
+/* The socket gave them up, or there was no memory to note them: they are sent again.  Or they are
+ * to be dead letters, and there is no room. */
 static void
 feed_again(mm_feed *f, uint64_t first, uint64_t count, int outcome)
 {
-    uint64_t due = outcome == MM_RECEIPT_OPEN ? mmi_thread_wall_us(NULL) + FATES_LATER_US : 0;
+    bool spent = outcome == MM_RECEIPT_OPEN;
+    uint64_t due = spent ? mmi_thread_wall_us(NULL) + FATES_LATER_US : 0;
     for (uint64_t i = 0; i < count; i++) {
-        mmi_feed_add(f, due, first + i);
+        mmi_feed_add(f, (feed_later){ .due_us = due, .seq = first + i, .spent = spent });
     }
+}
+
+void
+mmi_feed_letter(mmi_socket *s, mmi_msg *m)
+{
+    m->origin.attempt = s->opts.max_attempts + 1; /* as when the last one was over */
+    mmi_back_bury(s->host.back, MMI_DROP_ATTEMPTS, NULL, m);
+}
+
+uint64_t
+mmi_feed_letters_at(mm_feed *f)
+{
+    mmi_socket *s;
+    bool room = true;
+    if (mmi_api_enter(f->socket, &s) == MM_OK) {
+        room = mmi_dead_room(&s->host.back->dead);
+        mmi_engine_leave_quick(s->engine);
+    }
+    return room ? 0 : mmi_thread_wall_us(NULL) + FATES_LATER_US;
 }
 
 /* What they came to.  f->lock is held, and it is open. */

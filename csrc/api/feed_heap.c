@@ -44,21 +44,21 @@ heap_push(feed_later *heap, size_t at, feed_later one)
 }
 
 void
-mmi_feed_add(mm_feed *f, uint64_t due_us, uint64_t seq)
+mmi_feed_add(mm_feed *f, feed_later one)
 {
     MMI_ASSERT(f->again_count < f->again_cap);   /* it was reserved */
-    heap_push(f->again, f->again_count++, (feed_later){ .due_us = due_us, .seq = seq });
-    f->delayed += due_us > 0;
+    heap_push(f->again, f->again_count++, one);
+    f->delayed += one.due_us > 0;
 }
 
 bool
-mmi_feed_take(mm_feed *f, uint64_t now_us, uint64_t *seq)
+mmi_feed_take(mm_feed *f, uint64_t now_us, feed_later *one)
 {
     feed_later *h = f->again;
     if (f->again_count == 0 || h[0].due_us > now_us) {
         return false;
     }
-    *seq = h[0].seq;
+    *one = h[0];
     f->delayed -= h[0].due_us > 0;
     const feed_later last = h[--f->again_count];
     size_t at = 0, count = f->again_count;

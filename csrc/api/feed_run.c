@@ -112,6 +112,10 @@ run_send_message(mmi_socket *s, mmi_msg *m)
 {
     mmi_api_wait never = mmi_api_wait_of(0, 0);
     uint32_t levels = s->opts.priorities > 1 ? s->opts.priorities : 1;
+    if (m->origin.attempt == FEED_SPENT) {
+        mmi_feed_letter(s, m);
+        return MM_OK;
+    }
     m->priority = m->priority < levels ? m->priority : (uint8_t)(levels - 1);
     return run_expires(s, m) ? MM_OK : mmi_api_feed_locked(s, m, &never);
 }
@@ -241,7 +245,8 @@ run_end(mm_feed *f, mmi_feed_form *run)
         mmi_msg *m = run->entries[i];
         f->in_flight -= m->count;
         for (uint32_t k = 0; k < m->count; k++) {
-            mmi_feed_add(f, 0, run->seqs[i] + k);
+            mmi_feed_add(f, (feed_later){ .seq = run->seqs[i] + k,
+                                          .spent = m->origin.attempt == FEED_SPENT });
         }
         mmi_msg_unref(m);
     }
@@ -262,7 +267,7 @@ run_aside(mm_feed *f, size_t joined, const feed_later *waits, size_t count)
     pthread_mutex_lock(&f->lock);
     f->in_flight += joined;
     for (size_t i = 0; i < count; i++) {
-        mmi_feed_add(f, waits[i].due_us, waits[i].seq);
+        mmi_feed_add(f, waits[i]);
     }
     pthread_mutex_unlock(&f->lock);
 }
@@ -380,7 +385,7 @@ run_read(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
 /* One that is to be sent now, wherever it is.  MM_OK: it joined the run, or is gone, which was
  * told; MM_ENOMEM. */
 static int
-run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq)
+run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq, bool spent)
 {
     mmi_spool_reader *r = &f->seeker;
     mmi_spool_record record;
@@ -389,7 +394,11 @@ run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq)
     int rc = run_load(f, r);
     rc = rc == 1 ? mmi_spool_reader_next(r, &record, &found) : rc;
     if (rc == 1 && found == seq) {
-        return mmi_feed_form_add(run, &record, seq, run_life(f, r->scan.batch.epoch));
+        rc = mmi_feed_form_add(run, &record, seq, run_life(f, r->scan.batch.epoch));
+        if (rc == MM_OK && spent) {
+            run->entries[run->count - 1]->origin.attempt = FEED_SPENT;
+        }
+        return rc;
     }
     if (rc == MM_ENOENT || ((rc == 1 || rc == 0) && r->next_seq > seq)) {
         run_lost(f, MMI_DROP_REMOVED, seq, seq);
@@ -402,21 +411,27 @@ run_find(mm_feed *f, mmi_feed_form *run, uint64_t seq)
 static int
 run_seek(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
 {
-    uint64_t seqs[FEED_RUN];
-    bool done[FEED_RUN];
-    feed_later waits[FEED_RUN];
+    uint64_t seqs[FEED_RUN], letters_at = 0;
+    bool done[FEED_RUN], spent[FEED_RUN], letters = false;
+    feed_later waits[FEED_RUN], one;
     size_t count = 0, at = 0, waiting = 0, before = run->messages;
     int rc = MM_OK;
     pthread_mutex_lock(&f->lock);
-    while (run->messages + count < FEED_RUN && mmi_feed_take(f, now_us, &seqs[count])) {
-        count++;
+    while (run->messages + count < FEED_RUN && mmi_feed_take(f, now_us, &one)) {
+        letters |= spent[count] = one.spent;
+        seqs[count++] = one.seq;
     }
     pthread_mutex_unlock(&f->lock);
+    letters_at = letters ? mmi_feed_letters_at(f) : 0;
     while (rc == MM_OK && at < count) {
         size_t end = at + mmi_spool_shared_cursor_take(f->shared, f->cursor, seqs + at, count - at,
                                                        done + at);
-        while (at < end && (rc = done[at] ? MM_OK : run_find(f, run, seqs[at])) == MM_OK) {
-            at++;
+        for (; rc == MM_OK && at < end; at += rc == MM_OK) {
+            if (!done[at] && spent[at] && letters_at > 0) {
+                waits[waiting++] = (feed_later){ letters_at, seqs[at], true };
+            } else {
+                rc = done[at] ? MM_OK : run_find(f, run, seqs[at], spent[at]);
+            }
         }
         if (rc == MM_OK && at < count) {
             run_lost(f, MMI_DROP_REMOVED, seqs[at], seqs[at]);
@@ -424,7 +439,7 @@ run_seek(mm_feed *f, mmi_feed_form *run, uint64_t now_us)
         }
     }
     for (; at < count; at++) {
-        waits[waiting++] = (feed_later){ .seq = seqs[at] };
+        waits[waiting++] = (feed_later){ .seq = seqs[at], .spent = spent[at] };
     }
     run_aside(f, run->messages - before, waits, waiting);
     return rc != MM_OK ? rc : count > 0;

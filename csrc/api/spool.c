@@ -271,7 +271,8 @@ mm_spool_inspect(mm_spool *s, mm_spool_info *out)
                             .forgotten_producers = log->producers.forgotten,
                             .full_why = log->refused.why,
                             .full_messages = log->refused.messages,
-                            .full_bytes = log->refused.bytes };
+                            .full_bytes = log->refused.bytes,
+                            .full = log->full };
     memcpy(out->uuid, log->uuid, sizeof out->uuid);
     pthread_mutex_unlock(&h->lock);
 }

@@ -36,6 +36,16 @@ mmi_spool_stopped(mm_handle socket, int rc, uint64_t first, uint64_t last, const
     }
 }
 
+void
+mm_spool_tell_full(mm_handle socket, const char *detail)
+{
+    mmi_socket *s;
+    if (mmi_api_enter(socket, &s) == MM_OK) {
+        mmi_socket_event(s, MM_EVENT_SPOOL_FULL, MM_REASON_NONE, 0, 1, NULL, NULL, detail);
+        (void)mmi_api_leave(s, MM_OK);
+    }
+}
+
 mmi_msg *
 mmi_spool_message(const mmi_spool_record *r, uint64_t seq, uint64_t epoch)
 {

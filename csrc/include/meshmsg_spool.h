@@ -66,6 +66,7 @@ typedef struct mm_spool_info {
     uint64_t producers, forgotten_producers;      /* that are known; that went, as there were too many */
     uint32_t full_why;                            /* the last time that there was no room to put: MM_SPOOL_FULL_... */
     uint64_t full_messages, full_bytes;           /* and what there was then */
+    uint32_t full;                                /* so it was as the last one was put */
 } mm_spool_info;
 
 /* In a folder that is there; its name is made durable. */
@@ -110,6 +111,8 @@ uint64_t mm_spool_clock_ms(void);                 /* monotonic: by which a time-
 int mm_spool_flush(mm_spool *spool, uint32_t level, int64_t timeout_ms, int64_t slice_ms);
 uint32_t mm_spool_trim(mm_spool *spool, uint64_t seq);   /* files without a number above it go: how many */
 void mm_spool_inspect(mm_spool *spool, mm_spool_info *out);
+/* A call waits for room: the event MM_EVENT_SPOOL_FULL of a socket that has its messages, if it is open. */
+void mm_spool_tell_full(mm_handle socket, const char *detail);
 uint64_t mm_spool_clock_jumps(const mm_spool *spool);   /* as mm_spool_info has it; takes no lock */
 /* Of the messages of a key only the last one stays, in what is sealed (csrc/spool/shared_compact.h).  until: 0, and
  * again what it was in further calls for the same.  MM_ETIMEDOUT, MM_EAGAIN, MM_EINTR: it goes on, by itself too. */

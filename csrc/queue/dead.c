@@ -29,6 +29,12 @@ mmi_dead_keeps(const mmi_dead *dead, const mmi_msg *m)
 }
 
 bool
+mmi_dead_room(const mmi_dead *dead)
+{
+    return mmi_ring_fits(&dead->letters, 0);
+}
+
+bool
 mmi_dead_full(const mmi_dead *dead, const mmi_msg *m)
 {
     bool asked = (dead->host->opts->flags & MM_OPT_KEEP_DEAD) != 0;

@@ -4,8 +4,8 @@
  *
  * Not here: who decides that (queue/backlog.c), who takes them (api/receipt.c).
  * Law: within the limits of one queue; what finds no room, or is not kept, is dropped and counted,
- * but for what a source has (queue/source.h) and is not over: that is given again until there is
- * room.
+ * but for what a source has (queue/source.h) and is not over: that one keeps it until there is
+ * room, and nobody is handed it.
  */
 #ifndef MMI_DEAD_H
 #define MMI_DEAD_H
@@ -24,6 +24,7 @@ void mmi_dead_fini(mmi_dead *dead);
 void mmi_dead_add(mmi_dead *dead, mmi_drop_why why, mmi_pipe *p, mmi_msg *m);
 /* Will it be kept? */
 bool mmi_dead_keeps(const mmi_dead *dead, const mmi_msg *m);
+bool mmi_dead_room(const mmi_dead *dead);   /* for any */
 /* Is it not, only as others wait to be taken? */
 bool mmi_dead_full(const mmi_dead *dead, const mmi_msg *m);
 /* The oldest, with an mm_dead as its number; NULL: there is none. */

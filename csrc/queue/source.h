@@ -14,8 +14,9 @@
 
 typedef struct mmi_source {
     void *arg;                                   /* NULL: there is no source */
-    /* Of count numbers from first on: mm_receipt; DROPPED: they are not done; OPEN: nor are they, and they are to be
-     * given again in a while. */
+    /* Of count numbers from first on: mm_receipt; DROPPED: they are not done; OPEN: nor are they, and
+     * they are to be dead letters, for which there is no room: they are given again in a while, with the attempt
+     * that they have now, and to nobody else. */
     void (*told)(void *arg, uint64_t first, uint64_t count, int outcome);
     void (*dead)(void *arg, int by);             /* so many more, or fewer, wait as dead letters, and are not done */
     uint64_t (*later)(void *arg, uint64_t *due_us);   /* messages that wait for their time; since 1970, the first's */

@@ -40,6 +40,24 @@ least(const feed_later *all, size_t count)
 }
 
 static void
+feed_put(mm_feed *f, uint64_t due_us, uint64_t seq)
+{
+    mmi_feed_add(f, (feed_later){ .due_us = due_us, .seq = seq, .spent = seq % 2 == 0 });
+}
+
+static bool
+feed_get(mm_feed *f, uint64_t now_us, uint64_t *seq)
+{
+    feed_later one;
+    bool due = mmi_feed_take(f, now_us, &one);
+    if (due) {
+        *seq = one.seq;
+        CHECK(one.spent == (one.seq % 2 == 0));
+    }
+    return due;
+}
+
+static void
 test_heap_gives_what_is_due_first(void)
 {
     static mm_feed f;
@@ -49,22 +67,22 @@ test_heap_gives_what_is_due_first(void)
     for (uint64_t step = 1; step <= HEAP_STEPS; step++) {
         uint64_t now = dice(&state, TIMES);
         if (dice(&state, 5) < 3) {
-            const feed_later one = { .due_us = dice(&state, TIMES), .seq = step };
+            const feed_later one = { dice(&state, TIMES), step, step % 2 == 0 };
             CHECK_INT(mmi_feed_reserve(&f, 1), MM_OK);
-            mmi_feed_add(&f, one.due_us, one.seq);
+            mmi_feed_add(&f, one);
             model[count++] = one;
             continue;
         }
         size_t at = least(model, count);
         bool due = count > 0 && model[at].due_us <= now;
-        CHECK(mmi_feed_take(&f, now, &seq) == due);
+        CHECK(feed_get(&f, now, &seq) == due);
         if (due) {
             CHECK_INT(seq, model[at].seq);
             model[at] = model[--count];
         }
         CHECK_INT(f.again_count, count);
     }
-    for (uint64_t last = 0, due = 0; mmi_feed_take(&f, UINT64_MAX, &seq); count--) {
+    for (uint64_t last = 0, due = 0; feed_get(&f, UINT64_MAX, &seq); count--) {
         size_t at = least(model, count);
         CHECK_INT(seq, model[at].seq);
         CHECK(model[at].due_us >= due);
@@ -86,13 +104,13 @@ test_heap_gives_up_what_was_removed(void)
     f = (mm_feed){ .refs = 1 };
     for (uint64_t i = 1; i <= 100; i++) {
         CHECK_INT(mmi_feed_reserve(&f, 1), MM_OK);
-        mmi_feed_add(&f, i * 37 % 11, i);
+        feed_put(&f, i * 37 % 11, i);
     }
     CHECK_INT(mmi_feed_take_below(&f, 81, seqs, 64), 64);
     CHECK_INT(mmi_feed_take_below(&f, 81, seqs, 64), 16);
     CHECK_INT(mmi_feed_take_below(&f, 81, seqs, 64), 0);
     CHECK_INT(f.again_count, 20);
-    for (uint64_t due = 0; mmi_feed_take(&f, UINT64_MAX, &seq); sum += seq) {
+    for (uint64_t due = 0; feed_get(&f, UINT64_MAX, &seq); sum += seq) {
         CHECK(seq > 80);
         CHECK(seq * 37 % 11 >= due);
         due = seq * 37 % 11;
@@ -112,17 +130,17 @@ test_heap_waits_as_long_when_the_clock_is_set(void)
     f = (mm_feed){ .refs = 1 };
     for (uint64_t i = 1; i <= 100; i++) {
         CHECK_INT(mmi_feed_reserve(&f, 1), MM_OK);
-        mmi_feed_add(&f, i > 10 ? 1000 + i * 37 % 90 : 0, i);
+        feed_put(&f, i > 10 ? 1000 + i * 37 % 90 : 0, i);
     }
     CHECK_INT(f.delayed, 90);
     mmi_feed_move(&f, -1000 - 5);
     mmi_feed_move(&f, 5000);
     for (uint64_t i = 1; i <= 10; i++) {
-        CHECK(mmi_feed_take(&f, 0, &seq));
+        CHECK(feed_get(&f, 0, &seq));
         CHECK_INT(seq, i);
     }
-    CHECK(!mmi_feed_take(&f, 5000, &seq));
-    for (uint64_t due = 0; mmi_feed_take(&f, 5000 + 90, &seq);) {
+    CHECK(!feed_get(&f, 5000, &seq));
+    for (uint64_t due = 0; feed_get(&f, 5000 + 90, &seq);) {
         const uint64_t at = seq * 37 % 90;
         CHECK(at >= due || at <= 6); /* those that it was behind of are due at the same time */
         due = at;
@@ -144,7 +162,7 @@ test_heap_keeps_room_for_what_is_on_its_way(void)
     CHECK(f.again_cap >= 110);
     (void)mm_test_alloc_fail(1);
     for (uint64_t i = 0; i < 110; i++) {
-        mmi_feed_add(&f, 0, i);
+        feed_put(&f, 0, i);
     }
     CHECK_INT(mm_test_alloc_fail(0), 1);
     mmi_free(f.again);

@@ -95,6 +95,7 @@ NOT_OF_AN_ENDPOINT = (
     mm.EventKind.NOT_RETAINED,
     mm.EventKind.SPOOL_REMOVED,
     mm.EventKind.UNSENDABLE,
+    mm.EventKind.SPOOL_FULL,
 )
 HAPPENED: dict[mm.EventKind, Callable[[Room], Any]] = {}
 
@@ -341,6 +342,20 @@ def _frames_where_there_is_one_body(r: Room) -> Any:
     push.wait_for_peers(timeout=PATIENCE_S)
     push.send_frames([b"one", b"two"])
     return _once_told(push, mm.EventKind.UNSENDABLE)
+
+
+@happens(mm.EventKind.SPOOL_FULL)
+def _no_room_in_its_spool(r: Room) -> Any:
+    folder = r.enter(TemporaryDirectory())
+    spool = r.enter(small(folder, max_messages=1, overflow="block"))
+    push = r.open("Push", engine=r.enter(mm.Engine()), bind=UP, spool=spool)
+    push.send(b"the only one")
+    found: list[mm.Event] = []
+    while not found:
+        with pytest.raises(mm.TimedOutError):
+            push.send(b"no room", timeout=0.5)
+        found = [event for event in push.events() if event.kind is mm.EventKind.SPOOL_FULL]
+    return SimpleNamespace(events=lambda: found)
 
 
 @pytest.mark.parametrize("kind", HAPPENED, ids=lambda kind: kind.name)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
+from tests.support.aside import aside
 from tests.support.feeding import World
-from tests.support.pairs import wait_until
+from tests.support.pairs import WAIT_S, wait_until
 from tests.support.spooled import SEGMENT, bodies, small
 
 pa = pytest.importorskip("pyarrow")
@@ -260,3 +261,14 @@ def test_what_the_error_of_a_strange_column_advises_works(tmp_path: Path) -> Non
         assert spool.append_batch(pa.record_batch(batch).select(["data", "key"])) == range(2, 3)
         [_, again] = spool.read(1).messages
         assert (bytes(again), again.key, again.headers) == (b"x", b"k", {})
+
+
+def test_arrays_that_wait_for_room_are_told(world: World, tmp_path: Path) -> None:
+    """As any call: `info()` counts it, until there is room for the rest."""
+    with world.spool(tmp_path / "s", max_messages=2, overflow="block") as spool:
+        batch = pa.array([b"a", b"b", b"c"])
+        with aside(lambda: spool.append_batch(batch, timeout=WAIT_S)) as raised:
+            wait_until(lambda: spool.info().waiting == 1)
+            spool.trim(2)
+        assert raised == []
+        assert (spool.info().waiting, spool.info().last_seq) == (0, 3)

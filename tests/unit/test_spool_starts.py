@@ -262,3 +262,25 @@ def test_what_is_harmed_may_have_been_young(tmp_path: Path) -> None:
         assert view.find("since:5m") == int(files[1].stem)
     with small(path) as spool:
         assert spool.find("since:5m") == int(files[1].stem)
+
+
+def test_trim_takes_the_words_for_what_it_keeps(tmp_path: Path) -> None:
+    """A number is the last that may go; "since:" and the like say what stays."""
+    path = tmp_path / "s"
+    with small(path) as spool:
+        fill(spool, 6)
+    bases = [int(file.stem) for file in segments(path)]
+    hour_old(path)
+    with small(path) as spool:
+        last = spool.info().last_seq
+        assert spool.trim("since:2h") == 0
+        assert spool.trim("since:30m") == 1
+        assert spool.info().first_seq == bases[1]
+        assert spool.trim(f"seq:{bases[2] - 1}") == 1
+        assert spool.info().first_seq == bases[2]
+        assert spool.trim(f"last:{last + 1 - bases[3]}") == 1
+        assert spool.info().first_seq == bases[3]
+        with pytest.raises(mm.UsageError, match="seq is 'now'; it is 'earliest'"):
+            spool.trim("now")
+        assert spool.trim("earliest") == 0
+        assert spool.trim("latest") >= 2

@@ -85,6 +85,9 @@ class EventKind(IntEnum):
             peers can take. They have several frames, and all peers speak SP; or they are more than
             any peer says it takes (`PeerInfo.takes_bytes`, `takes_frames`). `detail` says so, of
             sizes that of the last one.
+        SPOOL_FULL: Calls wait for room in the spool of a Push or Pub (`overflow="block"`); told
+            once a minute. `detail` says how many, and which limit it is. The log has more, as of
+            any spool.
     """
 
     LISTENING = 1
@@ -111,6 +114,7 @@ class EventKind(IntEnum):
     NOT_RETAINED = 22
     SPOOL_REMOVED = 23
     UNSENDABLE = 24
+    SPOOL_FULL = 25
 
 
 class Reason(IntEnum):

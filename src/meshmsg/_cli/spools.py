@@ -27,7 +27,7 @@ from meshmsg._spool.cursor import check_place
 from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
 from meshmsg._spool.reader import SpoolReader
 from meshmsg._spool.spool import Spool
-from meshmsg._spool.starts import Begin, Start, begin_of, number_of
+from meshmsg._spool.starts import Begin, Start, begin_of, end_of, number_of
 from meshmsg._spool.view import SpoolView
 
 Told = dict[str, object]
@@ -191,7 +191,7 @@ def trim(path: str, remote: bool, upto: str) -> Told:
     start = start_of(upto)
     end = Begin("seq") if start == 0 else begin_of("SEQ", start)
     with opened(path, remote, "trim it: by Spool.trim()") as spool:
-        gone = spool.trim(_end_of(spool, end))
+        gone = spool.trim(end_of(spool, end))
         return {"path": path, "files_removed": gone, "first_seq": spool.info().first_seq}
 
 
@@ -220,12 +220,7 @@ class Part:
         An end in words, as "since:1h", is in front of the messages that they mean.
         """
         first = number_of(view, self.first or Begin("earliest"))
-        return first, None if self.last is None else _end_of(view, self.last)
-
-
-def _end_of(spool: Spool | SpoolView, end: Begin) -> int:
-    """Return the last number: that which was said, or the one in front of what words mean."""
-    return end.value if end.kind == "seq" else number_of(spool, end) - 1
+        return first, None if self.last is None else end_of(view, self.last)
 
 
 def part_of(first: str | None, since: str | None, last: str | None) -> Part:

@@ -51,7 +51,7 @@ class Feed:
             if rc in (EAGAIN, ESTATE):
                 raise UsageError(f"{spool.path} feeds another socket already", code=rc)
             spool._raise_for(rc, "feeding a socket")
-            spool._feeds[self._key] = out[0], self._end
+            spool._feeds[self._key] = out[0], self._end, handle
 
     def _open(self, handle: int, pointer: Any, cursor: str, out: Any) -> int:
         return int(lib.mm_feed_open(handle, pointer, cursor.encode(), out))

@@ -56,6 +56,11 @@ class Arrays:
         self._did = ffi.new("mm_spool_did *")
 
     @property
+    def unput(self) -> bool:
+        """Whether an array is begun, and some of it was not taken yet."""
+        return self._now is not None
+
+    @property
     def numbers(self) -> range:
         """From the first to the last that was put."""
         return range(self.first, self.last + 1) if self.last else range(0)

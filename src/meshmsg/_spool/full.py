@@ -1,14 +1,17 @@
 """Why a spool takes nothing more, in words: what it has of its limits, and who keeps that there.
-And how large a message may be.
+Which calls wait for room. And how large a message may be.
 
-Not here: the errors themselves (held.py). Law: a refusal is told as it was when it was made, and
-all else as it is at that moment; sizes are those of docs/spool-format.md.
+Not here: the errors themselves (held.py), what is told while calls wait (told.py). Law: a
+refusal is told as it was when it was made, and all else as it is at that moment. Which calls wait
+changes by steps that a signal's function, which may wait as well, cannot split. Sizes are those of
+docs/spool-format.md.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
@@ -54,10 +57,12 @@ _BESIDE = 4200
 """Bytes that a message takes beside its own, or a few more: the heads of another segment file and
 of a batch, and the end of the file."""
 _ROOM = "; trimming it, or acknowledging what it has, makes room"
-_ALL_THE_SAME = (
-    "; another file was refused all the same, as by a limit of this process (open files, the size "
-    "of one) or a quota"
+_STAYS = (
+    "if it stays so, a limit of this process (open files, the size of one) or a quota refuses "
+    "another file"
 )
+TOLD_AGAIN_S = 60.0
+"""Seconds after which it is told again that calls wait."""
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
 
@@ -67,13 +72,13 @@ def why_full(spool: Filled, doing: str) -> str:
     some, as others acknowledge."""
     has, limit = _as_refused(spool) if doing in PUTS else ([], False)
     if limit:
-        return f": it had {', '.join(has)}{_not_done(spool)}{_ROOM}"
+        return f": it had {', '.join(has)}{not_done(spool)}{_ROOM}"
     free = _free(spool.path)
     disk = "" if free is None else f", which has {counted(free, 'byte')} free"
     if free is not None and free >= 2 * spool._file_bytes:
-        disk += _ALL_THE_SAME
+        disk = f"; by now it has {counted(free, 'byte')} free: try again; {_STAYS}"
     also = f"; it had {', '.join(has)}" if has else ""
-    return f" on the disk{disk}{also}" + (_not_done(spool) if doing in PUTS else "")
+    return f" on the disk{disk}{also}" + (not_done(spool) if doing in PUTS else "")
 
 
 def why_late(spool: Filled, doing: str) -> str:
@@ -82,15 +87,37 @@ def why_late(spool: Filled, doing: str) -> str:
         return ""
     has, limits = _of_limits(spool)
     if limits:
-        return f"; it has {', '.join(has)}{_not_done(spool)}"
+        return f"; it has {', '.join(has)}{not_done(spool)}"
     free = _free(spool.path)
     if free is None:
         return ""
     if free >= spool._file_bytes:
         roomy = free >= 2 * spool._file_bytes
-        return _ALL_THE_SAME if roomy and _disk_refused(spool) else ""
+        if not (roomy and _disk_refused(spool)):
+            return ""
+        return f"; the disk had no room, and by now has {counted(free, 'byte')} free; {_STAYS}"
     file = counted(spool._file_bytes, "byte")
-    return f"; the disk has {counted(free, 'byte')} free, and a file takes {file}{_not_done(spool)}"
+    return f"; the disk has {counted(free, 'byte')} free, and a file takes {file}{not_done(spool)}"
+
+
+def is_full(spool: Filled) -> bool:
+    """Whether the last message that was to be put had no room."""
+    try:
+        return bool(spool._inspected().full)
+    except MeshError:
+        return False  # it was closed meanwhile
+
+
+def what_it_had(spool: Filled) -> str:
+    """Return how full it was as it refused the last time."""
+    has, limit = _as_refused(spool)
+    if limit:
+        return ", ".join(has)
+    free, file = _free(spool.path), counted(spool._file_bytes, "byte")
+    disk = "no room on the disk"
+    if free is not None:
+        disk += f", which has {counted(free, 'byte')} free by now, and a file takes {file}"
+    return ", ".join([disk, *has])
 
 
 def _as_refused(spool: Filled) -> tuple[list[str], bool]:
@@ -155,11 +182,11 @@ def _free(path: str) -> int | None:
     return found.f_bavail * found.f_frsize
 
 
-def _not_done(spool: Filled) -> str:
+def not_done(spool: Filled) -> str:
     """Return how many messages the Push that it feeds keeps there; of one that is closed, none."""
     left, out = 0, ffi.new("mm_feed_info *")
     with suppress(MeshError), spool._in_use(), spool._inside.lock:  # no feed is closed meanwhile
-        for feed, _ in spool._feeds.values():
+        for feed, _, _ in spool._feeds.values():
             if ffi.typeof(feed) is _FEED:  # a Pub has none to be acknowledged
                 lib.mm_feed_inspect(feed, out)
                 left += int(out.left)
@@ -191,3 +218,30 @@ def body_max(
     while varint_size(size) + size > record_max:
         size -= 1
     return max(size - beside, 0)
+
+
+class Room:
+    """The calls that wait for room."""
+
+    def __init__(self) -> None:
+        self._calls: dict[object, None] = {}
+        self.behind: set[object] = set()
+        """Those of event loops whose turn comes behind another one."""
+        self._lock = threading.RLock()
+        self._told_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._calls) + (len(self.behind) if self._calls else 0)
+
+    def enter(self, call: object) -> bool:
+        """A call waits, or still does; true: that is to be told now."""
+        self._calls[call] = None
+        now = time.monotonic()
+        with self._lock:
+            due = self._told_at is None or now - self._told_at >= TOLD_AGAIN_S
+            self._told_at = now if due else self._told_at
+        return due
+
+    def leave(self, call: object) -> None:
+        """A call waits no longer, if it did."""
+        self._calls.pop(call, None)

@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -39,7 +39,7 @@ from meshmsg._binding.errors import (
 )
 from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import no_spool
-from meshmsg._spool.full import why_full, why_late
+from meshmsg._spool.full import Room, why_full, why_late
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -128,6 +128,11 @@ class Putting(Protocol):
         ...
 
     @property
+    def unput(self) -> bool:
+        """Whether there are more: a call that waits and has none left waits for the disk."""
+        ...
+
+    @property
     def put(self) -> int:
         """How many of those the spool has: others were dropped (`overflow="drop_newest"`)."""
         ...
@@ -150,6 +155,9 @@ class Held(Unshared, ABC):
     _max_bytes: int = 0
     _max_messages: int = 0
     """Its limits; 0: none."""
+    _max_age: float | None = None
+    _acked_by: Sequence[str] = ()
+    """What goes by itself: by its age, in seconds, and as those cursors are done."""
     _blocks: bool = False
     """Whether a call waits for room."""
     _level: int
@@ -168,13 +176,14 @@ class Held(Unshared, ABC):
         self._pid = os.getpid()
         self._inside = Inside()
         self._readers: dict[int, Any] = {}
-        self._feeds: dict[int, tuple[Any, Any]] = {}
-        """What feeds sockets: its pointer, and what ends it."""
+        self._feeds: dict[int, tuple[Any, Any, int]] = {}
+        """What feeds sockets: its pointer, what ends it, and which socket."""
         self._idle_readers: list[Any] = []
         """Of `read`: for the next one (reader.py)."""
         self._watches: list[Any] = []
         """Of event loops: they go as it is closed."""
         self._cursors: dict[int, Any] = {}
+        self._room = Room()
         self._late: tuple[int, int] = lib.MM_OK, lib.MM_OK
         """What closing it said that nobody was told of."""
         _all.add(self)
@@ -226,7 +235,7 @@ class Held(Unshared, ABC):
         """Close what it has, and it; nobody is in a call. What it said, and what its cursors
         said."""
 
-    def _let_go(self) -> tuple[dict[int, tuple[Any, Any]], dict[int, Any]]:
+    def _let_go(self) -> tuple[dict[int, tuple[Any, Any, int]], dict[int, Any]]:
         """Close its readers and watches; its feeds and cursors, which nobody else closes from now
         on."""
         with self._inside.lock:
@@ -278,13 +287,21 @@ class Held(Unshared, ABC):
     def _abandon(pointer: Any) -> None:
         lib.mm_spool_abandon(pointer)
 
-    def _until(self, call: Callable[[Any, int], int], timeout: float | None, doing: str) -> None:
+    def _until(
+        self,
+        call: Callable[[Any, int], int],
+        timeout: float | None,
+        doing: str,
+        between: Callable[[], None] = lambda: None,
+    ) -> None:
         """Call until it is done, failed or too late; in between, signals and `close` are heard."""
         deadline = ends_of(timeout)
         rc = EINTR
         while rc == EINTR:
             with self._in_use() as pointer:
                 rc = int(call(pointer, to_ms(left_of(deadline))))
+            if rc == EINTR:
+                between()
         self._heed()
         self._raise_for(rc, doing)
 
@@ -301,10 +318,15 @@ class Held(Unshared, ABC):
     def _put(self, put: Putting, timeout: float | None, sent: int = 0) -> None:
         """Put all of it, `sent` messages having been put."""
         try:
-            self._until(put, timeout, put.doing)
+            self._until(put, timeout, put.doing, lambda: self._look(put))
         except BaseException as error:
             vars(error)["sent"] = sent + put.put
             raise
+        finally:
+            self._room.leave(put)
+
+    def _look(self, put: Putting) -> None:
+        """A slice of the time of a call is over: tell if it waits for room."""
 
     def _flush(self, level: int, timeout: float | None, doing: str) -> None:
         """Wait until all that was put is kept as that level says."""

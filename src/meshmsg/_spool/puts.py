@@ -180,6 +180,11 @@ class Run:
         """The core counts here what is kept."""
 
     @property
+    def unput(self) -> bool:
+        """Whether some were not taken yet."""
+        return self.at < len(self._run)
+
+    @property
     def put(self) -> int:
         """How many of those that were taken the spool has, now or from before."""
         return self._told[-1]
@@ -253,6 +258,11 @@ class Frames:
     def at(self) -> int:
         """Whether it was taken."""
         return int(self._did.done)
+
+    @property
+    def unput(self) -> bool:
+        """Whether it was not taken yet."""
+        return not self.at
 
     @property
     def put(self) -> int:

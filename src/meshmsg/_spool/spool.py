@@ -43,10 +43,13 @@ from meshmsg._spool.arguments import (
     whole,
 )
 from meshmsg._spool.arrow import append_batch
+from meshmsg._spool.full import is_full
+from meshmsg._spool.held import Putting
 from meshmsg._spool.kept import Kept
 from meshmsg._spool.puts import SpoolOptions, last_of, planned, put_of, returned
 from meshmsg._spool.reader import SpoolReader, read
-from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of
+from meshmsg._spool.starts import Start, begin_of, check_end, end_of
+from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of, tell_waiting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -91,8 +94,9 @@ class Spool(Kept):
         max_bytes: Bytes of all files, at most; None: as the disk has room.
         max_messages: Messages, at most; None: no limit.
         overflow: What `append` does when that is reached, or the disk is full: "error"
-            (SpoolFullError), "block" (it waits until `trim` makes room), "drop_oldest" (whole files
-            go, counted), "drop_newest" (the message is not kept, counted).
+            (SpoolFullError), "block" (it waits for room, which the log tells once a minute),
+            "drop_oldest" (whole files go, counted), "drop_newest" (the message is not kept,
+            counted).
         max_age: Seconds that messages are kept, at least: a file goes when all of it is older.
             None: no limit.
         until_acked_by: Names of cursors: a file goes by itself once all of them are done with it.
@@ -157,10 +161,11 @@ class Spool(Kept):
         opts.max_messages = 0 if max_messages is None else whole("max_messages", max_messages, 1)
         opts.sync_every_ms = sync_ms(sync_every)
         opts.max_age_ms, opts.segment_age_ms = age_ms(max_age), segment_age_ms(segment_age)
-        self._ages = max_age is not None
+        self._ages, self._max_age = max_age is not None, max_age
         opts.compact_ppm = compact_ppm(compact, compact_ratio)
         opts.tombstone_age_ms = tombstone_ms(tombstone_age)
-        names = [ffi.new("char[]", name.encode()) for name in cursor_names(until_acked_by)]
+        self._acked_by = cursor_names(until_acked_by)
+        names = [ffi.new("char[]", name.encode()) for name in self._acked_by]
         acked_by = ffi.new("char *[]", names)
         called = ffi.NULL if uuid is None else ffi.new("uint8_t[]", uuid_of(uuid))
         opts.uuid = called
@@ -371,7 +376,7 @@ class Spool(Kept):
 
     read = read
 
-    def trim(self, seq: int) -> int:
+    def trim(self, seq: Start) -> int:
         """Remove segment files that have no number above that one.
 
         Messages go by the file, and the last file stays. If it has no number above, either, and
@@ -379,17 +384,20 @@ class Spool(Kept):
         and it goes, too. Thread-safe: yes.
 
         Args:
-            seq: The last number that is not needed any more; 0: nothing goes.
+            seq: The last number that is not needed any more; 0: nothing goes. Or in words, which
+                say what is kept: "since:7d", "last:100", as of `find`; "seq:42" is 42.
 
         Returns:
             How many files went.
 
         Raises:
             ClosedError: The spool was closed.
+            UsageError, TypeError: It is neither.
         """
-        whole("seq", seq, 0)
+        check_end(seq)
+        upto = end_of(self, begin_of("seq", seq)) if isinstance(seq, str) else seq
         with self._in_use() as pointer:
-            return int(lib.mm_spool_trim(pointer, seq))
+            return int(lib.mm_spool_trim(pointer, upto))
 
     def info(self) -> SpoolInfo:
         """Look what it is at this moment.
@@ -404,7 +412,7 @@ class Spool(Kept):
         """
         out = self._inspected()
         self._heed()
-        return info_of(out)
+        return info_of(out, self._max_bytes, self._max_messages, len(self._room))
 
     def close(self) -> None:
         """Write what waits, and close it and its readers. Again: nothing.
@@ -427,10 +435,16 @@ class Spool(Kept):
 
     def _free(self, pointer: Any) -> tuple[int, int]:
         feeds, cursors = self._let_go()
-        for feed, end in feeds.values():
+        for feed, end, _ in feeds.values():
             end(feed)
         saved = self._close_each(cursors.values())
         return int(lib.mm_spool_close(pointer)), saved
+
+    def _look(self, put: Putting) -> None:
+        if not (self._blocks and put.unput and is_full(self)):
+            self._room.leave(put)
+        elif self._room.enter(put):
+            tell_waiting(self)
 
     def _opened(self) -> Any:
         pointer = super()._opened()

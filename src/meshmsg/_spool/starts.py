@@ -107,6 +107,19 @@ def number_of(spool: Held, begin: Begin, known: tuple[int, int] | None = None) -
     return max(wanted, first)
 
 
+def end_of(spool: Held, end: Begin) -> int:
+    """Return a last number: that which was said, or the one in front of what words mean."""
+    return end.value if end.kind == "seq" else number_of(spool, end) - 1
+
+
+def check_end(seq: Start) -> None:
+    """Refuse what is neither a last number nor such words."""
+    if isinstance(seq, str):
+        begin_of("seq", seq)
+    else:
+        whole("seq", seq, 0)
+
+
 def find(self: Held, start: Start) -> int:
     """Return the number of the message that a start means at this moment.
 

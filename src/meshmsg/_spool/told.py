@@ -1,15 +1,26 @@
-"""What a spool tells of itself.
+"""What a spool tells of itself; also to the log and its socket, while calls wait for room
+(`overflow="block"`): how full it is, who keeps what there is, and what would make room.
 
-Not here: where it comes from (spool.py).
+Not here: where it comes from (spool.py), which calls wait (full.py). Law: no lock is held while the
+log's handlers are called.
 """
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from meshmsg._binding.core import ffi
+from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.errors import MeshError
+from meshmsg._hints.plural import counted, plural
+from meshmsg._spool.cursor import Looked, looked
+from meshmsg._spool.full import not_done, what_it_had
+from meshmsg._spool.held import Held
 
+DETAIL_MAX: int = lib.MM_DETAIL_MAX
+"""Octets of the words of an event."""
 _NS = 1_000_000_000
 
 
@@ -45,6 +56,10 @@ class SpoolInfo:
             had been put before.
         producers: How many are known by an `origin`; of a `SpoolView` 0.
         forgotten_producers: Those that went since it was opened, as there were more than 10,000.
+        max_bytes, max_messages: The limits it was opened with; None: it has none. Of a `SpoolView`
+            None: only the process that has it open knows them.
+        waiting: Calls that have waited for room for a tenth of a second or longer, and still do
+            (`overflow="block"`). Of a `SpoolView` None: they are of another process.
     """
 
     uuid: str
@@ -75,6 +90,9 @@ class SpoolInfo:
     repeated: int
     producers: int
     forgotten_producers: int
+    max_bytes: int | None = None
+    max_messages: int | None = None
+    waiting: int | None = None
 
 
 class SpoolRepeat(int):
@@ -136,8 +154,10 @@ class SpoolRecovery:
     torn_left: int = 0
 
 
-def info_of(out: Any) -> SpoolInfo:
-    """Return what the core filled in."""
+def info_of(
+    out: Any, max_bytes: int = 0, max_messages: int = 0, waiting: int | None = None
+) -> SpoolInfo:
+    """Return what the core filled in, and its limits (0: none, or not known)."""
     return SpoolInfo(
         uuid=bytes(ffi.buffer(out.uuid)).hex(),
         epoch=int(out.epoch),
@@ -167,4 +187,55 @@ def info_of(out: Any) -> SpoolInfo:
         repeated=int(out.repeated_messages),
         producers=int(out.producers),
         forgotten_producers=int(out.forgotten_producers),
+        max_bytes=max_bytes or None,
+        max_messages=max_messages or None,
+        waiting=waiting,
+    )
+
+
+def tell_waiting(spool: Held) -> None:
+    """Say that calls wait: to the log, and to the socket that has its messages."""
+    count = max(len(spool._room), 1)
+    waits = f"{counted(count, 'call')} {plural(count, 'waits', 'wait')} for room: "
+    waits += f"it had {what_it_had(spool)}"
+    with spool._inside.lock:
+        sockets = [handle for _, _, handle in spool._feeds.values()]
+    detail = waits.encode()[:DETAIL_MAX]
+    for handle in sockets:
+        lib.mm_spool_tell_full(handle, ffi.new("char[]", detail))
+    logging.getLogger("meshmsg").warning(
+        'the spool %s (overflow="block"): %s%s', spool.path, waits, _what_makes_room(spool)
+    )
+
+
+def _what_makes_room(spool: Held) -> str:
+    """Return who is not done with what is there, and what makes room."""
+    keeps = _who_keeps(spool) + not_done(spool)
+    ways = ["acknowledging those"] if keeps else []
+    if spool._max_age is not None:
+        ways.append(f"max_age, once all of a file is older than {spool._max_age:g} s")
+    if not ways and not spool._acked_by:
+        keeps = "; nothing goes by itself, as there is neither until_acked_by nor max_age"
+    return f"{keeps}; room is made by {', or '.join([*ways, 'Spool.trim()'])}"
+
+
+def _who_keeps(spool: Held) -> str:
+    """Return which cursor of `until_acked_by` is furthest behind, or is not there at all."""
+    found: list[Looked] = []
+    for name in spool._acked_by:
+        with suppress(MeshError):
+            one = looked(spool, name)
+            if one is None:
+                return (
+                    f"; until_acked_by names the cursor {name!r}, which is not there: nothing goes "
+                    "until somebody opens it, and is done with messages"
+                )
+            found.append(one)
+    behind = [one for one in found if one.lag]
+    if not behind:
+        return ""
+    last = min(behind, key=lambda one: one.floor or 0)
+    return (
+        f"; of until_acked_by the cursor {last.name!r} is furthest behind, with "
+        f"{counted(last.lag or 0, 'message')} that it is not done with"
     )

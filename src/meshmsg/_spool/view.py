@@ -81,7 +81,7 @@ class SpoolView(Held):
         Returns:
             A snapshot. `last_seq`, `written_seq` and `durable_seq` are the last number that is
             shown; what is of the process that writes (`appended`, `dropped_oldest`,
-            `dropped_newest`, syncs, `failed`) is 0.
+            `dropped_newest`, syncs, `failed`) is 0, and its limits and who waits there None.
 
         Raises:
             ClosedError: The view was closed.

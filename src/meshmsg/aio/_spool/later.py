@@ -44,14 +44,19 @@ class Job:
         error: BaseException | None = None
         rc = EINTR
         self._begun = True
+        spool._room.behind.discard(self)
         try:
             while rc == EINTR and not self._given_up and not self._loop.is_closed():
                 with spool._in_use() as pointer:
                     rc = self._put(pointer, to_ms(left_of(self._deadline)))
+                if rc == EINTR:
+                    spool._look(self._put)
             if rc != EINTR:
                 spool._raise_for(rc, self._put.doing)
         except BaseException as raised:
             error = raised
+        finally:
+            spool._room.leave(self._put)
         try:
             self._loop.call_soon_threadsafe(self._end, error)
         except RuntimeError:
@@ -88,6 +93,7 @@ class Later:
         """Make a call when its turn has come."""
         with self._lock:
             self._jobs.append(job)
+            self._spool._room.behind.add(job)
             if self.busy:
                 return
             self.busy = True

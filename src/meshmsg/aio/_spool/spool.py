@@ -25,6 +25,7 @@ from meshmsg._spool.arguments import (
     whole,
 )
 from meshmsg._spool.puts import Put, SpoolOptions, planned, put_of, returned
+from meshmsg._spool.starts import Start, check_end
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
 from meshmsg.aio._spool.kept import Kept
@@ -316,22 +317,24 @@ class Spool(Kept):
 
     read = read
 
-    async def trim(self, seq: int) -> int:
+    async def trim(self, seq: Start) -> int:
         """Remove segment files that have no number above that one.
 
         Messages go by the file, and the last file stays, unless another one is begun, as of
         `meshmsg.Spool`. Thread-safe: yes. Cancel-safe: it goes on, and files go.
 
         Args:
-            seq: The last number that is not needed any more; 0: nothing goes.
+            seq: The last number that is not needed any more; 0: nothing goes. Or in words, as of
+                `meshmsg.Spool`: "since:7d" keeps what was put in the last 7 days.
 
         Returns:
             How many files went.
 
         Raises:
             ClosedError: The spool was closed.
+            UsageError, TypeError: It is neither.
         """
-        whole("seq", seq, 0)
+        check_end(seq)
         return await self._in_thread(lambda: self._spool.trim(seq))
 
     def info(self) -> SpoolInfo:
