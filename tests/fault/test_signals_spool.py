@@ -14,6 +14,7 @@ from types import FrameType
 import pytest
 
 from meshmsg._spool.held import Inside
+from tests.support.called import at_call
 from tests.support.points import at_point, interrupt
 from tests.support.spooled import small
 
@@ -43,4 +44,20 @@ def test_ctrl_c_as_a_call_begins_leaves_nobody_in_it(tmp_path: Path, call: str) 
                 calls[call]()
             was_hit = hit()
             assert len(spool._inside) == len(cursor._inside) == 0
+        assert number > 4
+
+
+@pytest.mark.parametrize("call", ["spool", "cursor"])
+def test_ctrl_c_wherever_it_comes_leaves_nobody_in_it(tmp_path: Path, call: str) -> None:
+    """Also as the call ends."""
+    with small(tmp_path / "s") as spool, spool.cursor("one") as cursor:
+        calls = {"spool": spool.info, "cursor": lambda: cursor.floor}
+        number, was_hit = 0, True
+        while was_hit:
+            number += 1
+            with at_call(number, interrupt, ("_spool/held.py",)) as hit:
+                with suppress(KeyboardInterrupt):
+                    calls[call]()
+                was_hit = hit()
+            assert len(spool._inside) == len(cursor._inside) == 0, number
         assert number > 4

@@ -313,6 +313,20 @@ def test_tail_follows_who_writes(tmp_path: Path) -> None:
             assert process.wait(WAIT_S) == 130
 
 
+def test_tail_that_follows_ends_with_its_spool(tmp_path: Path) -> None:
+    """Its folder was moved away: it says so, with exit code 1."""
+    command = [sys.executable, "-m", "meshmsg", "spool", "tail", "-f"]
+    with small(tmp_path / "s") as spool:
+        spool.append_many([b"0", b"1"])
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running([*command, spool.path], **pipes) as process:
+        assert int(next(lines_of(process)).split()[0]) == 1
+        (tmp_path / "s").rename(tmp_path / "old")
+        assert process.wait(WAIT_S) == 1
+        assert process.stderr is not None
+        assert b"not there any more" in process.stderr.read()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_no_spool_is_not_made_one(tmp_path: Path, capsys: Told, command: str) -> None:
     """A folder with other files, a file, and nothing: the command line is wrong."""

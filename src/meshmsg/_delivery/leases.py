@@ -61,8 +61,9 @@ def delivery_flags(delivery: str | None, *, spooled: bool) -> int:
             "delivery is 'at_most_once'; with spool= it is 'at_least_once': what is in the spool "
             "goes out until it is acknowledged"
         )
-    delivery = delivery or ("at_least_once" if spooled else "at_most_once")
-    if delivery not in ("at_most_once", "at_least_once"):
+    if delivery is None:
+        delivery = "at_least_once" if spooled else "at_most_once"
+    if not isinstance(delivery, str) or delivery not in ("at_most_once", "at_least_once"):
         raise UsageError(f"delivery is {delivery!r}; it is 'at_most_once' or 'at_least_once'")
     return int(lib.MM_OPT_AT_LEAST_ONCE) if delivery == "at_least_once" else 0
 

@@ -59,7 +59,7 @@ def _delay_of(socket: SocketBase, options: PushOptions) -> int:
     delay, at = options.get("delay"), options.get("at")
     if delay is not None and at is not None:
         raise UsageError("delay and at say the same; give one of them")
-    return _delay_until(socket, at) if at is not None else delay_ms(delay or 0.0)
+    return _delay_until(socket, at) if at is not None else delay_ms(0.0 if delay is None else delay)
 
 
 def _priority_of(socket: SocketBase, priority: object) -> int:

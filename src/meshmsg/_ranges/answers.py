@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from meshmsg._binding.core import lib
-from meshmsg._binding.errors import MeshError, SpoolTrimmedError, WouldBlockError
+from meshmsg._binding.errors import (
+    MeshError,
+    SpoolChangedError,
+    SpoolError,
+    SpoolTrimmedError,
+    WouldBlockError,
+)
 from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._ranges.form import (
     ANSWER_A,
@@ -114,7 +120,10 @@ class Answers:
             ClosedError: The spool was closed.
         """
         request = request_of(data)
-        info: SpoolInfo = self._spool.info()
+        try:
+            info: SpoolInfo = self._spool.info()
+        except SpoolError as error:
+            return self._amiss(request, error)
         uuid = bytes.fromhex(info.uuid)
         if request.uuid not in (ANY_UUID, uuid) or request.epoch > info.epoch:
             return answer_octets(_told(info, Status.CHANGED))
@@ -124,10 +133,21 @@ class Answers:
             if request.op == Op.READ:
                 return self._read(request, info, load)
             return answer_octets(self._keep(request, info))
+        except SpoolChangedError as error:
+            return self._amiss(request, error)
         except (MeshError, MemoryError) as error:
             if self._spool._pointer is None:
                 raise
             return answer_octets(_told(info, Status.FAILED)) + str(error).encode()
+
+    @staticmethod
+    def _amiss(request: Request, error: SpoolError) -> bytes:
+        """A view cannot look any more; who knows the spool hears that there is another."""
+        if isinstance(error, SpoolChangedError) and request.uuid != ANY_UUID:
+            uuid = bytes.fromhex(error.uuid)
+            return answer_octets(Answer(Status.CHANGED, uuid, error.epoch, 1, 1))
+        failed = Answer(Status.FAILED, request.uuid, request.epoch, 1, 1)
+        return answer_octets(failed) + str(error).encode()
 
     def close(self) -> None:
         """Let go of what is kept to go on quickly; leases end when they end."""

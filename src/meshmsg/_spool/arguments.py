@@ -1,4 +1,4 @@
-"""What spools are given, checked before it is used.
+"""What spools are given, checked before it is used; and their folder: made, and looked at.
 
 Not here: bodies and what goes with them (_binding). Law: what is wrong is told by the name of its
 argument, its value and its limit.
@@ -41,6 +41,8 @@ Producer = str | bytes
 """A name, as text, or 16 bytes."""
 Origin = tuple[Producer, int]
 """A producer, and the number that it gives a message."""
+Folder = tuple[int, int]
+"""Its device and inode, which no other has as long as somebody has it open."""
 SEGMENT = re.compile(r"(\d{20})\.seg", re.ASCII)
 """The name of a segment file: the number that it begins with."""
 _STATE = "META"
@@ -89,6 +91,25 @@ def folder(path: object) -> str:
     return text
 
 
+def make_folder(path: str) -> tuple[bool, str]:
+    """Make the folder, whatever its name is, and tell whether it was, or why it was not: told if
+    opening finds nothing there.
+
+    One whose opening fails while it is empty goes again: if the sync of its name failed, a later
+    one that says it is done would say nothing of that name.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return False, ""
+    except FileNotFoundError:
+        above = os.path.dirname(path.rstrip(os.sep)) or os.curdir
+        return False, f"the folder {above} is not there: make it first"
+    except OSError as error:
+        return False, str(error.strerror)
+    return True, ""
+
+
 def no_spool(path: str) -> str:
     """Return what is there in place of a spool, in words; "": one is, or opening says what is
     amiss. It looks at names, and changes nothing.
@@ -105,6 +126,34 @@ def no_spool(path: str) -> str:
         return ""
     what = "an empty folder" if not names else "a folder"
     return f"there is {what} without a spool in it"
+
+
+def folder_of(path: str) -> Folder | None:
+    """Return which folder that is; None: there is nothing of that name."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def is_gone(path: str, opened: Folder | None) -> str:
+    """Return what became of the folder that was opened, in words; "": it is there, or nobody can
+    look."""
+    try:
+        there = folder_of(path)
+    except OSError:
+        return ""
+    if there is None:
+        return "the folder is not there any more: it was removed or moved away"
+    return "" if there == opened else "another folder is in its place by now"
+
+
+def is_shut(path: str) -> str:
+    """Return why no file can be made there, in words; "": one may be."""
+    if os.access(path, os.W_OK | os.X_OK):
+        return ""
+    return "no file can be made in the folder: this process may not write there (or nobody may)"
 
 
 def sizes(segment_bytes: object, max_bytes: object) -> tuple[int, int]:

@@ -424,8 +424,9 @@ class _NotDone(SpoolReader):
         if missed > self._missed and self._seq < first:
             if some:
                 return False
-            self._missed = missed
-            raise trimmed(self._spool, self._seq)
+            error = trimmed(self._spool, self._seq)
+            self._missed = missed  # behind it, as a signal's function runs behind a call
+            raise error
         lib.mm_spool_reader_seek(self._pointer, seq)
         self._seq = seq
         return True

@@ -93,7 +93,7 @@ def why_late(spool: Filled, doing: str) -> str:
         return ""
     if free >= spool._file_bytes:
         roomy = free >= 2 * spool._file_bytes
-        if not (roomy and _disk_refused(spool)):
+        if not (roomy and disk_refused(spool)):
             return ""
         return f"; the disk had no room, and by now has {counted(free, 'byte')} free; {_STAYS}"
     file = counted(spool._file_bytes, "byte")
@@ -139,7 +139,7 @@ def _as_refused(spool: Filled) -> tuple[list[str], bool]:
     return [*has[:-1], f"{has[-1]}, and {need}, for the head of another file"], True
 
 
-def _disk_refused(spool: Filled) -> bool:
+def disk_refused(spool: Filled) -> bool:
     """Return whether the last time that there was no room was for want of another file."""
     try:
         return int(spool._inspected().full_why) == int(lib.MM_SPOOL_FULL_DISK)

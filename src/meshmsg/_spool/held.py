@@ -7,8 +7,10 @@ call with it, and nothing of the parent's is touched in the child of a fork.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,8 +40,8 @@ from meshmsg._binding.errors import (
     WouldBlockError,
 )
 from meshmsg._hints.unshared import Unshared
-from meshmsg._spool.arguments import no_spool
-from meshmsg._spool.full import Room, why_full, why_late
+from meshmsg._spool.arguments import Folder, no_spool
+from meshmsg._spool.full import PUTS, Room, why_full, why_late
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,6 +82,8 @@ class Inside:
                 found = look()
             yield found
         finally:
+            if token in self._tokens:  # no call is before it, behind which a signal's would run
+                del self._tokens[token]
             self._leave(token)
 
     def _leave(self, token: object) -> None:
@@ -172,6 +176,12 @@ class Held(Unshared, ABC):
     def __init__(self, path: str, gaps: bool) -> None:
         self.path = path
         """The folder."""
+        self._place = os.path.abspath(path)
+        """The same, whatever folder this process goes to."""
+        self._folder: Folder | None = None
+        """Which one it was as it was opened."""
+        self._look_at = math.inf
+        """When who puts looks at the folder again, by the monotonic clock."""
         self._gaps = gaps
         self._pid = os.getpid()
         self._inside = Inside()
@@ -301,6 +311,8 @@ class Held(Unshared, ABC):
             with self._in_use() as pointer:
                 rc = int(call(pointer, to_ms(left_of(deadline))))
             if rc == EINTR:
+                if (lost := self._unplaced(doing)) is not None:
+                    raise lost
                 between()
         self._heed()
         self._raise_for(rc, doing)
@@ -319,6 +331,9 @@ class Held(Unshared, ABC):
         """Put all of it, `sent` messages having been put."""
         try:
             self._until(put, timeout, put.doing, lambda: self._look(put))
+            looks = put.put < put.at or time.monotonic() >= self._look_at
+            if looks and (lost := self._unplaced(put.doing)) is not None:
+                raise lost
         except BaseException as error:
             vars(error)["sent"] = sent + put.put
             raise
@@ -333,6 +348,8 @@ class Held(Unshared, ABC):
         self._until(
             lambda pointer, ms: lib.mm_spool_flush(pointer, level, ms, SLICE_MS), timeout, doing
         )
+        if (lost := self._unplaced(doing)) is not None:
+            raise lost
 
     def _inspected(self) -> Any:
         """Return what the core tells of it at this moment, an mm_spool_info."""
@@ -340,6 +357,12 @@ class Held(Unshared, ABC):
         with self._in_use() as pointer:
             lib.mm_spool_inspect(pointer, out)
         return out
+
+    def _still(self) -> None:
+        """Raise if a reader would read another one by now."""
+
+    def _unplaced(self, doing: str) -> MeshError | None:
+        """Return the error that the folder is not there any more; None: it is."""
 
     def _in_use(self) -> AbstractContextManager[Any]:
         """Keep it from being closed meanwhile; its pointer."""
@@ -364,6 +387,10 @@ class Held(Unshared, ABC):
 
     def _error(self, rc: int, doing: str) -> MeshError | MemoryError:
         what = f"{self.path}: {doing}"
+        if doing in PUTS and rc in (lib.MM_ENOSPC, lib.MM_ETIMEDOUT, EAGAIN):
+            lost = self._unplaced(doing)
+            if lost is not None:
+                return lost
         if rc == lib.MM_ENOSPC:
             return SpoolFullError(f"{what}: no room{why_full(self, doing)}", code=rc)
         if rc == lib.MM_EIO:

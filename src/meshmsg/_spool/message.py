@@ -82,6 +82,11 @@ class SpoolGap:
     last: int
 
 
+def behind(one: SpoolMessage | SpoolGap) -> int:
+    """Return the number behind a message, or behind a gap."""
+    return (one.last if isinstance(one, SpoolGap) else one.seq) + 1
+
+
 def seq_of(one: SpoolMessage | SpoolGap) -> int:
     """Return the number of a message, or the first one of a gap."""
     return one.first if isinstance(one, SpoolGap) else one.seq

@@ -2,7 +2,9 @@
 
 Not here: the spool itself (_spool/spool.py). Law: nothing is left out without a word: what is gone
 is an error, or, if the spool was opened so, a gap that is given in its place. Who goes on where a
-`read` of the spool ended gets the reader that stands there, so nothing is looked for.
+`read` of the spool ended gets the reader that stands there, so nothing is looked for. A signal's
+function runs as a function begins, behind a call, or as a loop goes on: what is to be given is
+forgotten where none of these comes before it is.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import (
@@ -31,7 +34,7 @@ from meshmsg._hints.unshared import Unshared
 from meshmsg._spool.arguments import SEQ_MAX, whole
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
 from meshmsg._spool.held import Held
-from meshmsg._spool.message import SpoolGap, SpoolMessage, seq_of
+from meshmsg._spool.message import SpoolGap, SpoolMessage, behind, seq_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,12 +77,14 @@ class SpoolReader(Unshared):
         """What an iteration made, and did not give out yet."""
         self._got: list[SpoolMessage | SpoolGap] = []
         """What a read has so far: one that a signal's function breaks off leaves it to the next."""
+        self._again = 0
+        """Where a read began that nobody has yet, or it was told to go on; 0: neither."""
 
     @property
     def seq(self) -> int:
         """The number that is read next."""
         first = self._made or self._got
-        return seq_of(first[0]) if first else self._seq
+        return self._again or (seq_of(first[0]) if first else self._seq)
 
     def seek(self, seq: int) -> None:
         """Go on with another number, forth or back.
@@ -93,12 +98,9 @@ class SpoolReader(Unshared):
             ClosedError: It was closed.
         """
         whole("seq", seq, 1)
-        with self._in_use() as pointer:
-            lib.mm_spool_reader_seek(pointer, seq)
-            self._seq = seq
-            self._ready = False
-            self._made.clear()
-            self._got = []
+        with self._in_use():
+            made: deque[SpoolMessage | SpoolGap] = deque()
+            self._made, self._got, self._again = made, [], seq
 
     def read(
         self, max_messages: int = 1000, *, timeout: float | None = 0
@@ -125,7 +127,11 @@ class SpoolReader(Unshared):
         whole("max_messages", max_messages, 1)
         if made := self._made:
             with self._in_use():
-                return [made.popleft() for _ in range(min(max_messages, len(made)))]
+                given = list(islice(made, max_messages))
+                left = deque(islice(made, max_messages, None))
+            if self._made is made:  # nothing is called from here on, see the law
+                self._made = left
+            return given
         return self._read(max_messages, timeout)
 
     def _read(
@@ -133,7 +139,7 @@ class SpoolReader(Unshared):
     ) -> list[SpoolMessage | SpoolGap]:
         """Read up to so many; `whole` False: those of one batch, which takes little memory."""
         deadline = ends_of(timeout)
-        got = self._got
+        began, got = self._begin(), self._got
         while len(got) < most and (whole or not got):
             late = deadline is not None and deadline <= time.monotonic()
             ms = 0 if got or late else to_ms(left_of(deadline))
@@ -142,8 +148,25 @@ class SpoolReader(Unshared):
                     self._take(got, most)
                 elif got or late:
                     break
-        self._got = got[most:]
-        return got[:most] if self._got else got
+        given, rest = got[:most], got[most:]
+        if self._again == began:  # nothing is called from here on, see the law
+            self._got, self._again = rest, 0
+        return given
+
+    def _begin(self, *, anew: bool = False) -> int:
+        """Stand behind what a read has so far, and say where that began; anew: where it began."""
+        with self._in_use() as pointer:
+            got = self._got
+            if self._again or (anew and (self._made or got)):
+                began = self.seq
+                seq = behind(got[-1]) if got and not anew else began
+                lib.mm_spool_reader_seek(pointer, seq)
+                self._seq, self._ready = seq, False
+                if anew:
+                    made: deque[SpoolMessage | SpoolGap] = deque()
+                    self._again, self._made, self._got = began, made, []
+            self._again = began = self.seq
+        return began
 
     def read_batch(
         self,
@@ -172,11 +195,18 @@ class SpoolReader(Unshared):
         """
         most, size = check_batch(max_messages, max_bytes)
         deadline = ends_of(timeout)
+        began = self._begin(anew=True)
+        batch = self._table(most, size, deadline)
+        if self._again == began:  # nothing is called from here on, see the law
+            self._again = 0
+        return batch
+
+    def _table(self, most: int, size: int, deadline: float | None) -> SpoolBatch:
+        """Read a batch; whoever gets it says that it is not to be read again."""
         gaps: list[SpoolMessage | SpoolGap] = []
         out = ffi.new("mm_spool_rows **")
         while True:
             with self._in_use() as pointer:
-                self._give_back()
                 run, below = self._run(most, bool(gaps))
                 wait = 0 if gaps else to_ms(left_of(deadline))
                 rc = 0
@@ -196,6 +226,8 @@ class SpoolReader(Unshared):
                     return SpoolBatch(lib.mm_spool_rows_none(), gaps, seq=self._seq)
                 if rc != EINTR:
                     self._amiss(rc, gaps)
+                elif not gaps:
+                    self._spool._still()
 
     def _run(self, most: int, some: bool) -> tuple[int, int]:
         """Go on to what is to be read: how many may be, at most, and below which number."""
@@ -214,14 +246,6 @@ class SpoolReader(Unshared):
 
     def _passed(self, first: int, last: int) -> None:
         """Those numbers are not there any more."""
-
-    def _give_back(self) -> None:
-        """What was made or read and not given out is read again."""
-        if self._made or self._got:
-            self._seq = self.seq
-            self._made.clear()
-            self._got = []
-            lib.mm_spool_reader_seek(self._pointer, self._seq)
 
     @contextmanager
     def _in_use(self) -> Iterator[Any]:
@@ -242,6 +266,8 @@ class SpoolReader(Unshared):
         rc = int(lib.mm_spool_reader_load(self._pointer, ms, SLICE_MS, self._goes_on))
         self._pass()
         if rc in (0, EINTR):
+            if rc == EINTR:
+                self._spool._still()
             return False
         self._ready = rc == 1
         if self._ready:
@@ -254,6 +280,7 @@ class SpoolReader(Unshared):
     def _amiss(self, rc: int, got: list[SpoolMessage | SpoolGap]) -> None:
         """Tell what is amiss with the next message, or go on behind it, with a gap in its place."""
         goes_on = int(self._goes_on[0])
+        self._spool._still()
         if rc == lib.MM_ENOENT:
             raise SpoolTrimmedError(
                 f"{self._spool.path}: message {self._seq} was removed; {goes_on} is the first that "
@@ -291,10 +318,13 @@ class SpoolReader(Unshared):
     def __iter__(self) -> Iterator[SpoolMessage | SpoolGap]:
         while self._made or self._make():
             made = self._made
-            while made and made is self._made:  # `close` puts another one there
-                yield made.popleft()
+            while made and made is self._made:  # `close` and `read` put another one there
+                one = made[0]
+                del made[0]  # popleft would be a call, see the law
+                yield one
 
     def _make(self) -> bool:
+        # That one is empty, and no call comes between the read and `extend`.
         self._made.extend(self._read(_RUN, 0, whole=False))
         return bool(self._made)
 
@@ -312,7 +342,7 @@ class SpoolReader(Unshared):
                 self._free()
 
     def _free(self) -> None:
-        self._made, self._got = deque(), []
+        self._made, self._got, self._again = deque(), [], 0
         self._spool._close_readers(self._key)
 
     def __enter__(self) -> Self:

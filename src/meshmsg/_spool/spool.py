@@ -7,8 +7,10 @@ was returned as kept is kept as the level says; a call that fails tells how much
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +34,10 @@ from meshmsg._spool.arguments import (
     cursor_names,
     flag,
     folder,
+    folder_of,
+    is_gone,
+    is_shut,
+    make_folder,
     no_spool,
     origin_of,
     producer_of,
@@ -43,7 +49,7 @@ from meshmsg._spool.arguments import (
     whole,
 )
 from meshmsg._spool.arrow import append_batch
-from meshmsg._spool.full import is_full
+from meshmsg._spool.full import PUTS, disk_refused, is_full
 from meshmsg._spool.held import Putting
 from meshmsg._spool.kept import Kept
 from meshmsg._spool.puts import SpoolOptions, last_of, planned, put_of, returned
@@ -68,6 +74,8 @@ _OVERFLOWS: dict[str, int] = {
     "drop_newest": lib.MM_SPOOL_DROP_NEWEST,
 }
 _CORRUPTION = ("fail", "gap")
+LOOK_S = 1.0
+"""Seconds from one look at the folder to the next, while messages are put."""
 _RUN = 4096
 """Messages of an iterable that are taken at once."""
 _OVERHEAD = 4096 + 56 + 8 + 56
@@ -188,7 +196,7 @@ class Spool(Kept):
                 f"{self.path}: opening it, and not making it (create=False): {there}",
                 code=lib.MM_ENOENT,
             )
-        made, why_not = _make_folder(self.path) if makes else (False, "")
+        made, why_not = make_folder(self.path) if makes else (False, "")
         report, out = ffi.new("mm_spool_report *"), ffi.new("mm_spool **")
         rc = int(lib.mm_spool_open(os.fsencode(self.path), opts, report, out))
         if rc < 0 and made:
@@ -211,6 +219,8 @@ class Spool(Kept):
         self._raise_for(rc, "opening it")
         self._pointer = out[0]
         self._address = address_of(out[0])
+        self._folder = folder_of(self._place)
+        self._look_at = time.monotonic() + LOOK_S
         lost = (int(report.lost_first), int(report.lost_last)) if report.lost_first else None
         return SpoolRecovery(
             made=bool(report.made),
@@ -412,7 +422,8 @@ class Spool(Kept):
         """
         out = self._inspected()
         self._heed()
-        return info_of(out, self._max_bytes, self._max_messages, len(self._room))
+        info = info_of(out, self._max_bytes, self._max_messages, len(self._room))
+        return replace(info, failed=True) if is_gone(self._place, self._folder) else info
 
     def close(self) -> None:
         """Write what waits, and close it and its readers. Again: nothing.
@@ -423,15 +434,30 @@ class Spool(Kept):
 
         Raises:
             SpoolFailedError: The disk failed, now or before; what was not durable may be lost, or
-                a cursor was not saved.
+                a cursor was not saved; or the folder is not there any more.
         """
+        closes = self._pointer is not None
         rc, saved = self._end()
         self._raise_for(rc, "closing it")
+        if closes and (lost := self._unplaced("closing it")) is not None:
+            raise lost
         if saved != lib.MM_OK:
             raise SpoolFailedError(
                 f"{self.path}: closing it: the disk failed; a cursor says what was saved before",
                 code=saved,
             )
+
+    def _unplaced(self, doing: str) -> SpoolFailedError | None:
+        why = is_gone(self._place, self._folder)
+        if why:
+            why += ", and what was put may be gone with it"
+            self._look_at = 0  # from now on each call that puts says so
+        elif doing in PUTS and disk_refused(self):
+            why = is_shut(self._place)
+        if why:
+            return SpoolFailedError(f"{self.path}: {doing}: {why}", code=lib.MM_EIO)
+        self._look_at = time.monotonic() + LOOK_S
+        return None
 
     def _free(self, pointer: Any) -> tuple[int, int]:
         feeds, cursors = self._let_go()
@@ -455,25 +481,6 @@ class Spool(Kept):
     def __del__(self) -> None:
         if self._pointer is not None:
             self._end()
-
-
-def _make_folder(path: str) -> tuple[bool, str]:
-    """Make the folder, whatever its name is, and tell whether it was, or why it was not: told if
-    opening finds nothing there.
-
-    One whose opening fails while it is empty goes again: if the sync of its name failed, a later
-    one that says it is done would say nothing of that name.
-    """
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        return False, ""
-    except FileNotFoundError:
-        above = os.path.dirname(path.rstrip(os.sep)) or os.curdir
-        return False, f"the folder {above} is not there: make it first"
-    except OSError as error:
-        return False, str(error.strerror)
-    return True, ""
 
 
 def _taken(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:

@@ -6,10 +6,22 @@ Not here: a spool that is open (spool.py). Law: nothing is shown that a crash ma
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from meshmsg._binding.core import ffi, lib
-from meshmsg._spool.arguments import Producer, choice, flag, folder, producer_of, whole
+from meshmsg._binding.errors import SpoolChangedError, SpoolError
+from meshmsg._spool.arguments import (
+    Folder,
+    Producer,
+    choice,
+    flag,
+    folder,
+    folder_of,
+    is_gone,
+    producer_of,
+    whole,
+)
 from meshmsg._spool.cursor import SpoolCursorInfo, names_of
 from meshmsg._spool.held import Held
 from meshmsg._spool.reader import SpoolReader, read
@@ -25,6 +37,9 @@ class SpoolView(Held):
     of a spool that was closed. So the last messages are seen a second later at most, and what a
     crash of the machine may take back never is. Files may go and come meanwhile.
 
+    It keeps to the spool that it was opened with. Once another one is in its place, or a copy,
+    each call raises SpoolChangedError, also one that waits: open another view.
+
     Args:
         path: The folder.
         on_corruption: As of `Spool`: "fail": reading what is harmed raises SpoolCorruptError;
@@ -37,6 +52,8 @@ class SpoolView(Held):
         UsageError, TypeError: An argument is wrong.
     """
 
+    _known: tuple[bytes, int] = b"", 0
+    """Which spool it is, and the last life of it that was seen."""
     _opens = lib.mm_spool_view_reader_open
     _young = lib.mm_spool_view_since
 
@@ -49,8 +66,20 @@ class SpoolView(Held):
     ) -> None:
         gaps = choice("on_corruption", on_corruption, ("fail", "gap")) == "gap"
         super().__init__(folder(path), gaps)
+        before: Folder | None = None
+        while self._pointer is None or before != self._folder:
+            before = self._folder = folder_of(self._place)
+            self._open(flag("remote", remote))
+            self._folder = folder_of(self._place)
+        told = self._told()
+        self._known = bytes(told.uuid), int(told.epoch)
+
+    def _open(self, remote: int) -> None:
         out = ffi.new("mm_spool_view **")
-        rc = int(lib.mm_spool_view_open(os.fsencode(self.path), flag("remote", remote), out))
+        rc = int(lib.mm_spool_view_open(os.fsencode(self._place), remote, out))
+        if self._pointer is not None:
+            lib.mm_spool_view_close(self._pointer)
+            self._pointer = None
         self._raise_for(rc, "opening it")
         self._pointer = out[0]
 
@@ -84,6 +113,8 @@ class SpoolView(Held):
             `dropped_newest`, syncs, `failed`) is 0, and its limits and who waits there None.
 
         Raises:
+            SpoolChangedError: Another spool is in its place, or a copy of it.
+            SpoolError: It is not there any more, or cannot be read.
             ClosedError: The view was closed.
         """
         return info_of(self._inspected())
@@ -113,11 +144,66 @@ class SpoolView(Held):
         self._raise_for(rc, "looking for a producer")
         return int(number[0]) if rc else None
 
-    def _inspected(self) -> Any:
+    def _in_use(self) -> AbstractContextManager[Any]:
+        held = super()._in_use()
+        if self._pointer is not None:
+            self._check_folder()
+        return held
+
+    def _check_folder(self) -> None:
+        """Raise if the folder is not the one that was opened."""
+        gone = is_gone(self._place, self._folder)
+        if not gone:
+            return
+        if folder_of(self._place) is None:
+            raise self._lost(gone)
+        out = ffi.new("mm_spool_view **")
+        self._raise_for(
+            int(lib.mm_spool_view_open(os.fsencode(self._place), True, out)),
+            "the folder was replaced: looking at the one that is there now",
+        )
+        there = ffi.new("mm_spool_info *")
+        rc = int(lib.mm_spool_view_inspect(out[0], there))
+        lib.mm_spool_view_close(out[0])
+        self._raise_for(rc, "the folder was replaced: looking at the one that is there now")
+        raise self._changed(there)
+
+    def _lost(self, gone: str) -> SpoolError:
+        return SpoolError(f"{self.path}: {gone}", code=lib.MM_ENOENT)
+
+    def _still(self) -> None:
+        self._inspected()
+
+    def _changed(self, there: Any) -> SpoolChangedError:
+        """Say what is there in its place."""
+        uuid, epoch = bytes(there.uuid), int(there.epoch)
+        known, last = self._known
+        here = f"{self.path}: it is the spool {uuid.hex()} in life {epoch}, and was "
+        here += f"in life {last}: a copy is in its place" if uuid == known else f"{known.hex()}"
+        return SpoolChangedError(
+            f"{here}; its numbers may mean other messages: open another view",
+            uuid=uuid.hex(),
+            epoch=epoch,
+        )
+
+    def _told(self) -> Any:
         out = ffi.new("mm_spool_info *")
         with self._in_use() as pointer:
             self._raise_for(int(lib.mm_spool_view_inspect(pointer, out)), "looking at it")
-        out.bytes = _bytes_of(self.path)
+        return out
+
+    def _inspected(self) -> Any:
+        out = self._told()
+        uuid, epoch = bytes(out.uuid), int(out.epoch)
+        known, last = self._known
+        if uuid != known or epoch < last:  # in the same folder
+            raise self._changed(out)
+        self._known = known, epoch
+        try:
+            out.bytes = _bytes_of(self._place)
+        except FileNotFoundError:
+            self._check_folder()
+            raise
         return out
 
     def cursors(self) -> list[SpoolCursorInfo]:

@@ -50,6 +50,8 @@ class Job:
                 with spool._in_use() as pointer:
                     rc = self._put(pointer, to_ms(left_of(self._deadline)))
                 if rc == EINTR:
+                    if (lost := spool._unplaced(self._put.doing)) is not None:
+                        raise lost
                     spool._look(self._put)
             if rc != EINTR:
                 spool._raise_for(rc, self._put.doing)

@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import lib
@@ -101,7 +102,9 @@ class SpoolReader(Unshared):
         deadline = self._spool._deadline(timeout)
         if not await self._fill(max_messages, deadline, whole=True):
             return []
-        return [self._read.popleft() for _ in range(min(max_messages, len(self._read)))]
+        given = list(islice(self._read, max_messages))
+        self._read = deque(islice(self._read, max_messages, None))
+        return given  # a signal's function runs behind a call, so not between the two
 
     async def read_batch(
         self,
@@ -136,9 +139,14 @@ class SpoolReader(Unshared):
         while self._reading is not None:
             await self._finish(self._reading)
         while await self._begin(deadline):
-            batch = await self._batch(most, size)
-            if len(batch) or batch.gaps:
-                return batch
+            try:
+                batch = await self._batch(most, size)
+                if len(batch) or batch.gaps:
+                    return batch
+            except BaseException:  # it was cancelled, or a signal's function raised
+                if self._seek_to is None:
+                    self._seek_to = self._begun
+                raise
         return SpoolBatch(lib.mm_spool_rows_none(), seq=self.seq)
 
     async def _batch(self, most: int, size: int) -> SpoolBatch:
@@ -148,10 +156,6 @@ class SpoolReader(Unshared):
         )
         try:
             return await asyncio.shield(reading)
-        except asyncio.CancelledError:
-            if self._seek_to is None:
-                self._seek_to = self._begun
-            raise
         finally:
             if reading.done():
                 self._reading = None
@@ -182,11 +186,13 @@ class SpoolReader(Unshared):
     async def _finish(self, reading: asyncio.Future[Any]) -> None:
         """Take what the thread reads; cancelled, even as it is there, the next call takes it."""
         await asyncio.wait([reading])
-        self._reading = None
+        read: deque[SpoolMessage | SpoolGap] = deque()
+        if reading.exception() is None and self._seek_to is None:  # else nobody asks for that
+            read.extend(reading.result())
+        # A signal's function runs behind a call, so not between the two.
+        self._read, self._reading = read, None
         if self._seek_to is None:
-            self._read.extend(reading.result())
-        else:
-            reading.exception()  # nobody asks for that any more
+            reading.result()
 
     async def _is_there(self, deadline: float | None) -> bool:
         """Wait until what is next can be seen; false: it is too late."""
@@ -213,7 +219,9 @@ class SpoolReader(Unshared):
     async def __aiter__(self) -> AsyncIterator[SpoolMessage | SpoolGap]:
         while await self._fill(threads._RUN, 0, whole=False):
             while self._read:
-                yield self._read.popleft()
+                one = self._read[0]
+                del self._read[0]  # as in the one for threads
+                yield one
 
     def close(self) -> None:
         """Close it; the spool stays open. Again: nothing.

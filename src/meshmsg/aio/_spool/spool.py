@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import weakref
 from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -297,7 +298,10 @@ class Spool(Kept):
         if self._kept_when != DURABLE:  # somebody is to sync, and that waits
             await self._in_thread(lambda: self._spool.flush(timeout=timeout))
             return
-        await self._wait(DURABLE, self._watch().last(), deadline, "waiting for the disk")
+        doing = "waiting for the disk"
+        await self._wait(DURABLE, self._watch().last(), deadline, doing)
+        if (lost := self._spool._unplaced(doing)) is not None:
+            raise lost
 
     def reader(self, seq: int | None = None) -> SpoolReader:
         """Return a reader that begins with that number; None: with the first that is there.
@@ -380,6 +384,9 @@ class Spool(Kept):
         try:
             if self._later.busy or not self._put_at_once(put):
                 await self._put_later(put, deadline)
+            looks = put.put < put.at or time.monotonic() >= self._spool._look_at
+            if looks and (lost := self._spool._unplaced(put.doing)) is not None:
+                raise lost
         except BaseException as error:
             vars(error)["sent"] = sent + put.put
             raise
