@@ -23,6 +23,7 @@ from meshmsg._ranges.asking import Asking, range_of
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
 from tests.support.ranged import WORLDS, Ranged, messages, seqs
+from tests.support.rawpeer import RawPeer
 from tests.support.spooled import BATCH, batches, fill, segments, small, turn_bit
 
 
@@ -255,15 +256,19 @@ def test_what_is_no_request_is_refused_with_words(
 
 
 def test_what_is_too_large_for_a_request_is_not_taken_in(tmp_path: Path, world: Ranged) -> None:
-    """Its connection ends before it is there; others are served on."""
+    """Who knows what it takes does not send it. The connection of who does not ends before it is
+    there; others are served on."""
     most = int(lib.MM_ASKED_LITTLE_MAX) - 4  # with the id of a request
     with small(tmp_path / "s") as spool:
         server = world.server(spool)
         with mm.Req(connect=server.endpoint) as req:
             with pytest.raises(mm.RefusedError, match="no request"):
                 req.request(bytes(most), timeout=WAIT_S)
-            with pytest.raises(mm.PeerError, match="went away"):
+            with pytest.raises(mm.TooLargeError, match="its peer takes 4,096 bytes"):
                 req.request(bytes(most + 1), timeout=WAIT_S)
+        with RawPeer(server.endpoint).shake(b"REQ") as peer:
+            peer.send(b"\x01\x04\x80\x00\x00\x01" + b"\x01\x00")
+            peer.send(b"\x02" + (most + 1).to_bytes(8, "big")).until_closed()
         assert world.remote(server.endpoint).info().first_seq == 1
 
 
