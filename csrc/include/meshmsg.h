@@ -123,7 +123,7 @@ typedef struct mm_peer {
     char tls_version[16], cipher[48];             /* as OpenSSL names them; "": without TLS            */
     uint32_t metadata_size, certificate_size;     /* octets that mm_peer_more gives                    */
     char group[64];                               /* of a group's member, and of where one is; else "" */
-    uint64_t takes_size;                          /* octets of a message that it says it takes         */
+    uint64_t takes_bytes;                         /* bytes of a message that it says it takes         */
     uint32_t takes_frames;                        /* and frames; 0: it says neither                    */
 } mm_peer;
 

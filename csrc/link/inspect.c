@@ -140,7 +140,7 @@ mmi_link_inspect(const mmi_link *link, mm_peer *out)
         .confirmed_messages = link->confirmed,
         .subscriptions = p->subscriptions,
         .takes_meta = p->takes_meta,
-        .takes_size = p->takes_size,
+        .takes_bytes = p->takes_size,
         .takes_frames = p->takes_frames,
         .acks = p->unacked != NULL || p->acks != NULL,
         .finished = link->end_out == MMI_END_TOLD || link->end_came,

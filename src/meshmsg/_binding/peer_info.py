@@ -194,6 +194,6 @@ def peer_of(raw: Any, metadata: bytes = b"", certificate: bytes = b"") -> PeerIn
         cipher=text(raw.cipher),
         certificate=certificate,
         group=text(raw.group),
-        takes_bytes=int(raw.takes_size) if raw.takes_frames else None,
+        takes_bytes=int(raw.takes_bytes) if raw.takes_frames else None,
         takes_frames=int(raw.takes_frames) or None,
     )
