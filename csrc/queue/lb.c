@@ -112,7 +112,7 @@ mmi_lb_ready(const mmi_lb *lb)
 
 /* The first of a list that has words for it. */
 static mmi_lb_node *
-lb_speaker(mmi_list *list, const mmi_msg *m)
+lb_speaker(const mmi_list *list, const mmi_msg *m)
 {
     MMI_LIST_EACH (list, node, after) {
         if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_OK) {
@@ -275,6 +275,18 @@ lb_why(const mmi_lb *lb, const mmi_msg *m)
         }
     }
     return MM_ENOTSUP;
+}
+
+int
+mmi_lb_can(const mmi_lb *lb, const mmi_msg *m)
+{
+    const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
+    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
+        if (lb_speaker(lists[i], m) != NULL) {
+            return MM_OK;
+        }
+    }
+    return lb->pipe_count > 0 ? lb_why(lb, m) : MM_OK;
 }
 
 void

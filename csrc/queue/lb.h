@@ -46,6 +46,9 @@ int mmi_lb_next(mmi_lb *lb, const mmi_msg *m, mmi_pipe **to) MMI_WARN_UNUSED;
 mmi_pipe *mmi_lb_next_of(mmi_lb *lb, const mmi_framing *f, size_t cost);
 /* The next in turn that has words for it, with room or not; NULL: none. */
 mmi_pipe *mmi_lb_turn(mmi_lb *lb, const mmi_msg *m);
+/* Can one that is there have it, with room or not?  MM_OK, also if nobody is there; MM_ENOTSUP, MM_EMSGSIZE: as of
+ * mmi_lb_next. */
+int mmi_lb_can(const mmi_lb *lb, const mmi_msg *m);
 /* The most of what the peers say they take: octets of a message, and frames, each by itself. */
 void mmi_lb_takes(const mmi_lb *lb, uint64_t *size, uint32_t *frames);
 /* Queues m on the next pipe, which *to then names.  MM_OK: took the reference; else as mmi_lb_next,

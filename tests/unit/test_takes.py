@@ -128,6 +128,21 @@ def test_without_a_spool_the_send_is_refused_and_nothing_is_lost(
         assert push.stats().dropped_unencodable == 0
 
 
+def test_it_is_refused_as_well_while_others_wait_for_room(world: World) -> None:
+    """Else it would wait with them, for a peer that never has it."""
+    with (
+        world.socket("Push", bind=UP, delivery="at_least_once") as push,
+        world.socket("Pull", connect=push.endpoint, prefetch=1, message_size_max=1000) as pull,
+    ):
+        push.wait_for_peers(timeout=WAIT_S)
+        for body in small(COUNT):
+            push.send(body)
+        with pytest.raises(mm.TooLargeError, match="its peer takes 1,000 bytes"):
+            push.send(b"o" * 1001)
+        assert taken(pull, COUNT) == [[body] for body in small(COUNT)]
+        nothing(pull)
+
+
 def test_of_many_at_once_the_one_that_is_too_large_is_named(world: World) -> None:
     """Those in front of it are sent, as of any other that is refused."""
     with (
