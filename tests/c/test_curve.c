@@ -372,13 +372,14 @@ test_keys_may_be_several_or_none(void)
     sides_close(&s);
 }
 
-/* A message over the receiver's limit ends the connection by the head of its box. */
+/* A message over the limit, of who was not told it, ends the connection by the head of its box. */
 static void
 test_a_message_over_the_limit_is_refused_by_the_head_of_its_box(void)
 {
     sides s = sides_open(1, &(mm_sim_opts){ .latency_max_ns = 0 });
     mm_socket_opts narrow = opts_of(MM_PULL);
     narrow.message_size_max = 100000;
+    CHECK_INT(mm_test_features(s.engine[1], "1 stop"), MM_OK);
     s.pull = open_with(s.engine[1], MM_PULL, &narrow);
     curve(s.push, s.pull);
     join(s.pull, s.push, TCP);
