@@ -220,7 +220,7 @@ def test_the_extension_is_stripped_and_knows_no_path_of_the_builder(unpacked: Pa
     assert not re.search(r"NEEDED.*(libpython|libffi|libstdc)", told)
 
 
-@pytest.mark.parametrize(("command", "lines_max"), [("wheel", 3), ("editable", 21)])
+@pytest.mark.parametrize(("command", "lines_max"), [("wheel", 3), ("editable", 25)])
 def test_without_a_compiler_one_line_says_what_to_install(
     source: Path, command: str, lines_max: int
 ) -> None:
@@ -233,7 +233,7 @@ def test_without_a_compiler_one_line_says_what_to_install(
     lines = (done.stdout + done.stderr).splitlines()
     assert done.returncode != 0
     assert re.fullmatch(
-        r"meshmsg needs a C compiler \(\w+ is not there\): "
+        r"meshmsg needs a C compiler \([\w-]+ is not there\): "
         r"apt-get install gcc python3-dev; or use a wheel",
         done.stderr.splitlines()[-1],
     )

@@ -21,6 +21,8 @@ ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
 """Of those that wait for a heartbeat each time."""
 PLAIN_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "30"))
 """Of all others."""
+FEW_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "10"))
+"""Of those that take a second or longer each, or come in many kinds."""
 SPOOL_ROUNDS = 100
 """Rounds of one spool, where each of them opens or reads all of it."""
 SEED = int(os.environ.get("MESHMSG_CRASH_SEED", "1"))

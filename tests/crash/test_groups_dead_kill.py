@@ -1,7 +1,7 @@
 """Publishers with groups are killed by SIGKILL while members give messages back: each of those is a
 dead letter in the end, and none is lost between the two spools.
 
-Thirty rounds here; `make crash` has 1,000. Not here: groups without dead letters
+Ten rounds here; `make crash` has 1,000. Not here: groups without dead letters
 (test_groups_kill.py), which messages are dead letters (tests/unit/test_groups_dead.py).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import PLAIN_ROUNDS, SEED
+from tests.crash.crew import FEW_ROUNDS, SEED
 from tests.support.forks import Forks
 from tests.support.grouped import SHORT_S, until
 from tests.support.pairs import free_endpoints
@@ -50,7 +50,7 @@ def test_what_is_given_back_is_a_dead_letter_whoever_is_killed(
     kept, done = 0, set[int]()
     options: dict[str, Any] = {"topics": "", "group": "w", "ack": "manual", **SOON}
     arguments = (tmp_path / "s", level, endpoint, tmp_path / "dead")
-    for _ in range(PLAIN_ROUNDS):
+    for _ in range(FEW_ROUNDS):
         with mm.Sub(connect=endpoint, **options) as sub:
             with forks.running("tests.crash.publisher", *arguments, said=True) as process:
                 lines = lines_of(process)

@@ -1,6 +1,6 @@
 """Writers of a spool are killed beside a view of it: what the view showed is there afterwards.
 
-Thirty rounds here; `make crash` has 1,000 of each. Not here: what a writer said
+Ten rounds here; `make crash` has 1,000 of each. Not here: what a writer said
 (test_spool_kill.py).
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from tests.crash.crew import PLAIN_ROUNDS, SEED, SPOOL_ROUNDS
+from tests.crash.crew import FEW_ROUNDS, SEED, SPOOL_ROUNDS
 from tests.crash.keeper import body_of
 from tests.support.forks import Forks
 from tests.support.pairs import WAIT_S
@@ -69,7 +69,7 @@ def lives_beside_a_view(
 def test_what_a_view_showed_is_kept(forks: Forks, tmp_path: Path, level: Any, count: int) -> None:
     """In each life, under its number; the view goes on over all of them."""
     dice = random.Random(f"{SEED} view {level} {count}")
-    for begun in range(0, PLAIN_ROUNDS, SPOOL_ROUNDS):
-        rounds = min(SPOOL_ROUNDS, PLAIN_ROUNDS - begun)
+    for begun in range(0, FEW_ROUNDS, SPOOL_ROUNDS):
+        rounds = min(SPOOL_ROUNDS, FEW_ROUNDS - begun)
         lives_beside_a_view(forks, dice, tmp_path / "s", level, count, rounds)
         shutil.rmtree(tmp_path / "s")

@@ -7,6 +7,7 @@ import os
 import random
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,8 @@ def test_messages_of_random_octets_are_dropped(mesh: Mesh) -> None:
         for size in [0, 1, 16, 17, 64, 300, 1400, 65_536, 65_537]:
             for _ in range(20):
                 frames = [rng.randbytes(size) for _ in range(rng.randrange(1, 4))]
-                stranger.send_frames(frames, timeout=WAIT_S)
+                with suppress(mm.TooLargeError):  # more than a node takes, of which it was told
+                    stranger.send_frames(frames, timeout=WAIT_S)
         for frames in (
             [b"meshmsg.seen", b"tcp://6.6.6.6:1"],
             [b"meshmsg.seen", b"\xff\xff"],
