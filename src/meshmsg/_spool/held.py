@@ -164,6 +164,8 @@ class Held(Unshared, ABC):
     """What goes by itself: by its age, in seconds, and as those cursors are done."""
     _blocks: bool = False
     """Whether a call waits for room."""
+    _drops: bool = False
+    """Whether a call may drop what it puts."""
     _level: int
     """What it takes until a message is kept."""
     _jumps = _told_jumps = 0
@@ -331,8 +333,7 @@ class Held(Unshared, ABC):
         """Put all of it, `sent` messages having been put."""
         try:
             self._until(put, timeout, put.doing, lambda: self._look(put))
-            looks = put.put < put.at or time.monotonic() >= self._look_at
-            if looks and (lost := self._unplaced(put.doing)) is not None:
+            if (lost := self._unplaced_by(put)) is not None:
                 raise lost
         except BaseException as error:
             vars(error)["sent"] = sent + put.put
@@ -363,6 +364,11 @@ class Held(Unshared, ABC):
 
     def _unplaced(self, doing: str) -> MeshError | None:
         """Return the error that the folder is not there any more; None: it is."""
+
+    def _unplaced_by(self, put: Putting) -> MeshError | None:
+        """The same of a call that is over: now and then, and where something was dropped."""
+        due = time.monotonic() >= self._look_at or (self._drops and put.put < put.at)
+        return self._unplaced(put.doing) if due else None
 
     def _in_use(self) -> AbstractContextManager[Any]:
         """Keep it from being closed meanwhile; its pointer."""

@@ -180,6 +180,7 @@ class Spool(Kept):
         opts.acked_by, opts.acked_by_count = acked_by, len(names)
         self._file_bytes, self._max_bytes = int(opts.file_bytes), int(opts.max_bytes)
         self._max_messages, self._blocks = int(opts.max_messages), overflow == "block"
+        self._drops = overflow == "drop_newest"
         self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
         self._level = int(opts.level)
         self._durability: Durability = durability

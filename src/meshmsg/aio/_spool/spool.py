@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 import weakref
 from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -384,8 +383,7 @@ class Spool(Kept):
         try:
             if self._later.busy or not self._put_at_once(put):
                 await self._put_later(put, deadline)
-            looks = put.put < put.at or time.monotonic() >= self._spool._look_at
-            if looks and (lost := self._spool._unplaced(put.doing)) is not None:
+            if (lost := self._spool._unplaced_by(put)) is not None:
                 raise lost
         except BaseException as error:
             vars(error)["sent"] = sent + put.put
