@@ -102,8 +102,10 @@ class LoopWaker:
             self._fd = os.dup(fds[0])
             self._end_fd = os.dup(fds[1])
         except OSError:
+            self._still()
             self.close()
             raise
+        self._still()  # else they may be copies of what has those numbers by now
         self._waiters: dict[tuple[int, int], deque[Waiter[bool]]] = {}
         """Each by whether it was woken (True) or its time was up (False)."""
         self.on_readable: dict[int, Callable[[], Due | None]] = {}
@@ -114,6 +116,13 @@ class LoopWaker:
         except UsageError:
             self.close()
             raise
+
+    def _still(self) -> None:
+        """Raise if the engine was closed meanwhile: its descriptors are others' then."""
+        found = native.waker_take(self.handle)
+        if found.__class__ is int:
+            self.close()
+            raise_for(found, "opening a waker for the loop")
 
     def serves(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether this is that loop's waker, and still works."""

@@ -34,6 +34,8 @@ class LoopWatch:
         with spool._in_use() as pointer:
             spool._raise_for(int(lib.mm_spool_watch_open(pointer, out, bell)), "watching it")
             spool._watches.append(out[0])
+            # A copy: the spool's own goes as it is closed, which another thread may do.
+            self._fd = os.dup(bell[0])
         self._watch = out[0]
         self._loop = weakref.ref(loop)
         self._kept = ffi.new("mm_spool_kept *")
@@ -41,8 +43,6 @@ class LoopWatch:
         self._armed = [_NEVER, _NEVER]
         self._numbers = count()
         self._is_put = False
-        # A copy: the spool's own goes as it is closed, which another thread may do.
-        self._fd = os.dup(bell[0])
         try:
             call_when_readable(loop, self._fd, self._look)
         except UsageError:
