@@ -221,12 +221,12 @@ mmi_back_send(mmi_back *back, mmi_msg *m)
         return accept_send_keyed(back, lane, m);
     }
     mmi_ring *kept = mmi_levels_of(&back->kept, m);
-    int can, rc = mmi_levels_empty(&back->kept) ? MM_OK : mmi_back_flush(back);
+    int rc = mmi_levels_empty(&back->kept) ? MM_OK : mmi_back_flush(back);
     if (rc == MM_OK) {
         rc = mmi_back_queue(back, m);
-    }
-    if (rc == MM_EAGAIN && (can = mmi_lb_can(&back->lb, m)) != MM_OK) {
-        rc = can; /* it waits for no room: nobody would have it */
+    } else if (rc == MM_EAGAIN) { /* it waits with others only if somebody can have it */
+        int can = mmi_lb_can(&back->lb, m);
+        rc = can == MM_OK ? rc : can;
     }
     if (mmi_unsendable(rc) && mmi_back_sourced(back)) {
         return accept_wordless(back, m, rc);

@@ -26,11 +26,10 @@ mmi_enough_add(mmi_back *back, mmi_enough_node *one, mmi_lb_node *lb, mmi_pipe *
 bool
 mmi_enough_rm(mmi_back *back, mmi_enough_node *one)
 {
-    bool waited = one->waits;
-    if (waited) {
+    if (one->waits) {
         mmi_list_rm(&one->node);
         back->early_count--;
         one->waits = false;
     }
-    return waited;
+    return one->lb->pipe == NULL;
 }

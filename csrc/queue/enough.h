@@ -20,7 +20,7 @@ typedef struct mmi_enough_node {
 
 /* A peer comes: as mmi_back_add, at once, or once enough are there. */
 void mmi_enough_add(mmi_back *back, mmi_enough_node *one, mmi_lb_node *lb, mmi_pipe *pipe);
-/* It goes.  true: it waited, and there is nothing to take from it. */
+/* It is stopped, or goes.  true: it never was in a turn, and there is nothing to take from it. */
 bool mmi_enough_rm(mmi_back *back, mmi_enough_node *one);
 
 #endif

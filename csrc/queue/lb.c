@@ -112,7 +112,7 @@ mmi_lb_ready(const mmi_lb *lb)
 
 /* The first of a list that has words for it. */
 static mmi_lb_node *
-lb_speaker(const mmi_list *list, const mmi_msg *m)
+lb_speaker(mmi_list *list, const mmi_msg *m)
 {
     MMI_LIST_EACH (list, node, after) {
         if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_OK) {
@@ -262,31 +262,21 @@ lb_take_turn(mmi_lb *lb, const lb_wanted *w)
     return node;
 }
 
-/* None that is there can have it: MM_EMSGSIZE, if one of them has words for it; else MM_ENOTSUP. */
-static int
-lb_why(const mmi_lb *lb, const mmi_msg *m)
-{
-    const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
-    for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
-        MMI_LIST_EACH (lists[i], node, after) {
-            if (mmi_pipe_check(lb_node(node)->pipe, m) == MM_EMSGSIZE) {
-                return MM_EMSGSIZE;
-            }
-        }
-    }
-    return MM_ENOTSUP;
-}
-
 int
 mmi_lb_can(const mmi_lb *lb, const mmi_msg *m)
 {
     const mmi_list *const lists[] = { &lb->open, &lb->full, &lb->passed };
+    int why = MM_OK;
     for (size_t i = 0; i < MMI_COUNT_OF(lists); i++) {
-        if (lb_speaker(lists[i], m) != NULL) {
-            return MM_OK;
+        MMI_LIST_EACH (lists[i], node, after) {
+            int rc = mmi_pipe_check(lb_node(node)->pipe, m);
+            if (rc == MM_OK) {
+                return MM_OK;
+            }
+            why = rc == MM_EMSGSIZE || why == MM_EMSGSIZE ? MM_EMSGSIZE : MM_ENOTSUP;
         }
     }
-    return lb->pipe_count > 0 ? lb_why(lb, m) : MM_OK;
+    return why;
 }
 
 void
@@ -312,11 +302,12 @@ lb_choose(mmi_lb *lb, const mmi_msg *m, mmi_lb_node **chosen)
     if (*chosen != NULL) {
         return MM_OK;
     }
-    if (lb->pipe_count == 0 || lb_speaker(&lb->full, m) != NULL) {
-        lb_move_all(&lb->open, &lb->passed);   /* they have room, but no words */
+    int rc = mmi_lb_can(lb, m);
+    if (rc == MM_OK) {
+        lb_move_all(&lb->open, &lb->passed);   /* they have room, but cannot have it */
         return MM_EAGAIN;
     }
-    return lb_why(lb, m);   /* nobody will wait */
+    return rc;   /* nobody will wait */
 }
 
 mmi_pipe *

@@ -99,7 +99,7 @@ group_rm(void *ps, mmi_pipe *p)
     p->subscriptions = p->subscription_bytes = 0;
     if (gp->begun) {
         s->members -= !p->stopped;
-        if (!mmi_enough_rm(&s->back, &gp->early) && gp->lane.lb.pipe != NULL) {
+        if (!mmi_enough_rm(&s->back, &gp->early)) {
             mmi_back_rm(&s->back, &gp->lane.lb);
         }
     }

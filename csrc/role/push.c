@@ -61,7 +61,7 @@ push_rm(void *ps, mmi_pipe *p)
 {
     push_sock *s = ps;
     push_pipe *pp = p->state;
-    if (!mmi_enough_rm(&s->back, &pp->early) && pp->lane.lb.pipe != NULL) {
+    if (!mmi_enough_rm(&s->back, &pp->early)) {
         mmi_back_rm(&s->back, &pp->lane.lb);
     }
 }

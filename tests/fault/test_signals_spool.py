@@ -32,30 +32,23 @@ def interrupted_at(number: int) -> AbstractContextManager[Callable[[], bool]]:
     return at_point(number, interrupt, lambda code: code is entered, is_before)
 
 
+POINTS: dict[str, Callable[[int], AbstractContextManager[Callable[[], bool]]]] = {
+    "as-it-begins": interrupted_at,
+    "wherever": lambda number: at_call(number, interrupt, ("_spool/held.py",)),
+}
+"""At each line up to where a call is in; and also as it ends."""
+
+
+@pytest.mark.parametrize("where", POINTS)
 @pytest.mark.parametrize("call", ["spool", "cursor"])
-def test_ctrl_c_as_a_call_begins_leaves_nobody_in_it(tmp_path: Path, call: str) -> None:
-    """At each line up to where it is in; so closing waits for nobody."""
+def test_ctrl_c_in_a_call_leaves_nobody_in_it(tmp_path: Path, call: str, where: str) -> None:
+    """So closing waits for nobody."""
     with small(tmp_path / "s") as spool, spool.cursor("one") as cursor:
         calls = {"spool": spool.info, "cursor": lambda: cursor.floor}
         number, was_hit = 0, True
         while was_hit:
             number += 1
-            with interrupted_at(number) as hit, suppress(KeyboardInterrupt):
-                calls[call]()
-            was_hit = hit()
-            assert len(spool._inside) == len(cursor._inside) == 0
-        assert number > 4
-
-
-@pytest.mark.parametrize("call", ["spool", "cursor"])
-def test_ctrl_c_wherever_it_comes_leaves_nobody_in_it(tmp_path: Path, call: str) -> None:
-    """Also as the call ends."""
-    with small(tmp_path / "s") as spool, spool.cursor("one") as cursor:
-        calls = {"spool": spool.info, "cursor": lambda: cursor.floor}
-        number, was_hit = 0, True
-        while was_hit:
-            number += 1
-            with at_call(number, interrupt, ("_spool/held.py",)) as hit:
+            with POINTS[where](number) as hit:
                 with suppress(KeyboardInterrupt):
                     calls[call]()
                 was_hit = hit()

@@ -70,7 +70,7 @@ def test_what_finds_no_room_is_not_handed_out_again(
     role: str,
 ) -> None:
     """It waits, which is told once, and is a letter as soon as there is room; each once."""
-    monkeypatch.setattr("meshmsg._delivery.undertaker.TOLD_AGAIN_S", NEVER_S)
+    monkeypatch.setattr("meshmsg._spool.full.TOLD_AGAIN_S", NEVER_S)
     with (
         small(tmp_path / "dead", max_messages=2) as dead,
         world.spool(tmp_path / "jobs") as spool,

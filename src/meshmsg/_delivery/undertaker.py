@@ -23,7 +23,7 @@ from meshmsg._binding.note import with_headers
 from meshmsg._events.log_records import record_of, records
 from meshmsg._hints.plural import counted, plural
 from meshmsg._socket.base import SocketBase
-from meshmsg._spool.full import is_full, what_it_had
+from meshmsg._spool.full import TOLD_AGAIN_S, Seldom, is_full, what_it_had
 from meshmsg._spool.puts import Frames
 from meshmsg._spool.spool import Spool
 
@@ -37,8 +37,6 @@ HISTORY = (DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ, DEAD_GROUP)
 """All of them: of a letter that becomes one again those of before go."""
 CLOSE_WAIT_S = 5.0
 """Seconds that `close` waits for another thread that is giving a letter, to give the rest."""
-TOLD_AGAIN_S = 60.0
-"""Seconds after which the same refusal, or that there is no room, is told again."""
 
 
 class Fate(Enum):
@@ -86,8 +84,8 @@ class Undertaker:
         """Whether its function closed the socket, and those behind are given in that call."""
         self._told: dict[type[BaseException], tuple[float, int]] = {}
         """When a refusal was told last, and how many came since."""
-        self._told_full: float | None = None
-        """When it was told last that its spool is full."""
+        self._full = Seldom()
+        """That its spool is full."""
 
     def take_all(self, handle: int) -> None:
         """The socket is about to be closed: what waits there is in hand from now on."""
@@ -228,11 +226,9 @@ class Undertaker:
     def _tell_full(self) -> None:
         """Log that the spool where letters go has no room, at first and then once a minute: what is
         spent stays in the spool of its messages, and nobody is handed it."""
-        place, now = self._place, time.monotonic()
-        due = self._told_full is None or now - self._told_full >= TOLD_AGAIN_S
-        if not (due and isinstance(place, Spool) and is_full(place)):
-            return  # a socket's queue, or it was busy at this moment
-        self._told_full = now
+        place = self._place
+        if not (isinstance(place, Spool) and is_full(place) and self._full.due()):
+            return  # a socket's queue, or it was busy at this moment, or it was told
         stay = "stay in the spool" if self._sourced else "are lost once the queue for them is full"
         words = (
             f"dead_letter= of a {self._name}: the spool {place.path} has no room for dead letters: "

@@ -62,7 +62,7 @@ _STAYS = (
     "another file"
 )
 TOLD_AGAIN_S = 60.0
-"""Seconds after which it is told again that calls wait."""
+"""Seconds after which the same is told again."""
 PUTS = ("appending", "sending")
 """What is being done where messages are put."""
 
@@ -220,6 +220,22 @@ def body_max(
     return max(size - beside, 0)
 
 
+class Seldom:
+    """What is told at first, and then once a minute. Thread-safe: yes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._told_at: float | None = None
+
+    def due(self) -> bool:
+        """Whether it is to be told now; then it is."""
+        now = time.monotonic()
+        with self._lock:
+            due = self._told_at is None or now - self._told_at >= TOLD_AGAIN_S
+            self._told_at = now if due else self._told_at
+        return due
+
+
 class Room:
     """The calls that wait for room."""
 
@@ -227,8 +243,7 @@ class Room:
         self._calls: dict[object, None] = {}
         self.behind: set[object] = set()
         """Those of event loops whose turn comes behind another one."""
-        self._lock = threading.RLock()
-        self._told_at: float | None = None
+        self._seldom = Seldom()
 
     def __len__(self) -> int:
         return len(self._calls) + (len(self.behind) if self._calls else 0)
@@ -236,11 +251,7 @@ class Room:
     def enter(self, call: object) -> bool:
         """A call waits, or still does; true: that is to be told now."""
         self._calls[call] = None
-        now = time.monotonic()
-        with self._lock:
-            due = self._told_at is None or now - self._told_at >= TOLD_AGAIN_S
-            self._told_at = now if due else self._told_at
-        return due
+        return self._seldom.due()
 
     def leave(self, call: object) -> None:
         """A call waits no longer, if it did."""
