@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
 from meshmsg._binding.data import several
 from meshmsg._binding.errors import MeshError
+from meshmsg._binding.known import Known
 from meshmsg._events import event_thread
 from meshmsg._events.event_thread import check_on_event
 from meshmsg._events.log_records import give, record_of
@@ -209,6 +210,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
     def _prepare(self) -> None:
         """Make what the socket's other parts need, before it is opened."""
         self._event_seq = 1
+        self._known = Known()
         self._event_lock = threading.RLock()
         self._guard_lock = threading.RLock()
 
@@ -293,6 +295,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
         untaken = open_ones = ""
         try:
             self._outlet.finish()
+            self._known.note(self._handle)
             untaken, open_ones = self._untaken(), self._unsettled()
         finally:  # also if a signal's function raises
             lib.mm_socket_close(self._handle)
