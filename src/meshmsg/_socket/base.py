@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from meshmsg._binding.core import NativeSocket, error_for, ffi, lib, raise_for
 from meshmsg._binding.data import several
 from meshmsg._binding.errors import MeshError
-from meshmsg._binding.known import Known
 from meshmsg._events import event_thread
 from meshmsg._events.event_thread import check_on_event
+from meshmsg._events.known import Known
 from meshmsg._events.log_records import give, record_of
 from meshmsg._events.outlet import Buries, Outlet
 from meshmsg._hints.absent_names import Listed, of_other_libraries, there
