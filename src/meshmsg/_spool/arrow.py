@@ -46,6 +46,8 @@ class Arrays:
         self.at = self.put = self.first = self.last = 0
         self.given_up = False
         """Nobody waits for it: what was not put yet is not."""
+        self.begun = False
+        """Whether a thread puts it, or has."""
         self._spool, self._options = spool, options
         self._meta = octets_of(options)
         self._arrays = arrays_of(batch, "append_batch", "append_many")
@@ -87,7 +89,7 @@ class Arrays:
 
     def at_once(self) -> int:
         """Put what has room at this moment; it may write. EAGAIN: there is more."""
-        rc = EINTR
+        rc, self.begun = EINTR, True
         while rc == EINTR and not self.given_up:
             with self._spool._in_use() as pointer:
                 rc = self(pointer, 0)
