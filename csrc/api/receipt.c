@@ -242,6 +242,21 @@ mm_receipts_forget(mm_handle socket, const mm_receipt_range *ranges, size_t coun
     return MM_OK;
 }
 
+int64_t
+mm_receipts_all(mm_handle socket, uint64_t *indexes, uint8_t *outcomes, uint64_t max)
+{
+    mmi_socket *s;
+    int rc = mmi_api_enter_quick(socket, &s);
+    if (rc != MM_OK) {
+        return rc;
+    }
+    mmi_back *back = s->host.back;
+    int64_t count =
+        back != NULL ? (int64_t)mmi_receipts_copy(&back->receipts, indexes, outcomes, max) : 0;
+    mmi_engine_leave_quick(s->engine);
+    return count;
+}
+
 /* The oldest letter of a socket, or of its first group that has one; NULL: there is none. */
 static mmi_msg *
 receipt_letter(mmi_socket *home, mm_dead_from *from)

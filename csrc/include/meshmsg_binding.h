@@ -99,6 +99,10 @@ int mm_receipts_wait(mm_handle socket, const mm_receipt_range *ranges, size_t co
                      int64_t timeout_ms, int64_t slice_ms);
 int mm_receipts_look(mm_handle socket, const mm_receipt_range *ranges, size_t count, uint8_t *outcomes);
 int mm_receipts_forget(mm_handle socket, const mm_receipt_range *ranges, size_t count);
+/* What is known, for when the socket is closed: of each MM_RECEIPT_BLOCK numbers their index, and an octet for each,
+ * MM_RECEIPTS where there is none.  How many blocks there are; up to max of them are written. */
+enum { MM_RECEIPT_BLOCK = 64 };
+int64_t mm_receipts_all(mm_handle socket, uint64_t *indexes, uint8_t *outcomes, uint64_t max);
 /* A dead letter of a PUSH with MM_OPT_KEEP_DEAD, or of a group of such a PUB, as big whatever its size; its mm_lease
  * has mm_dead as number. Never waits. 1; MM_EAGAIN: there is none. */
 enum mm_dead { MM_DEAD_ATTEMPTS = 1, MM_DEAD_EXPIRED };

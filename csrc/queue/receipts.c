@@ -10,7 +10,7 @@ enum { RECEIPT_NONE = MM_RECEIPTS };   /* in a block: a number that is not known
 typedef struct mmi_receipt_block {
     uint64_t index;
     uint32_t known;              /* of its numbers */
-    uint8_t outcomes[MMI_RECEIPT_BLOCK];
+    uint8_t outcomes[MM_RECEIPT_BLOCK];
 } receipt_block;
 
 _Static_assert((int)MM_RECEIPT_OPEN == 0, "who looks for one that is open looks for a zero");
@@ -28,8 +28,8 @@ receipts_block(const mmi_receipts *r, uint64_t index)
 static uint8_t *
 receipts_place(const mmi_receipts *r, uint64_t number)
 {
-    receipt_block *b = receipts_block(r, number / MMI_RECEIPT_BLOCK);
-    uint8_t *place = b != NULL ? &b->outcomes[number % MMI_RECEIPT_BLOCK] : NULL;
+    receipt_block *b = receipts_block(r, number / MM_RECEIPT_BLOCK);
+    uint8_t *place = b != NULL ? &b->outcomes[number % MM_RECEIPT_BLOCK] : NULL;
     return place != NULL && *place != RECEIPT_NONE ? place : NULL;
 }
 
@@ -91,11 +91,11 @@ mmi_receipts_open_number(mmi_receipts *r, uint64_t number)
     if (receipts_place(r, number) != NULL) {
         return MM_EINVAL;
     }
-    receipt_block *b = receipts_block_for(r, number / MMI_RECEIPT_BLOCK);
+    receipt_block *b = receipts_block_for(r, number / MM_RECEIPT_BLOCK);
     if (b == NULL) {
         return MM_ENOMEM;
     }
-    b->outcomes[number % MMI_RECEIPT_BLOCK] = MM_RECEIPT_OPEN;
+    b->outcomes[number % MM_RECEIPT_BLOCK] = MM_RECEIPT_OPEN;
     b->known++;
     r->open++;
     return MM_OK;
@@ -119,7 +119,7 @@ mmi_receipts_open(mmi_receipts *r, mmi_msg *m)
 static size_t
 receipts_beside(uint64_t number, uint64_t count)
 {
-    uint64_t left = MMI_RECEIPT_BLOCK - number % MMI_RECEIPT_BLOCK;
+    uint64_t left = MM_RECEIPT_BLOCK - number % MM_RECEIPT_BLOCK;
     return (size_t)(count < left ? count : left);
 }
 
@@ -134,9 +134,9 @@ mmi_receipts_tell_run(mmi_receipts *r, uint64_t first, uint64_t count, int outco
 {
     while (count > 0 && r->open > 0) {
         size_t some = receipts_beside(first, count);
-        receipt_block *b = receipts_block(r, first / MMI_RECEIPT_BLOCK);
+        receipt_block *b = receipts_block(r, first / MM_RECEIPT_BLOCK);
         for (size_t i = 0; b != NULL && i < some; i++) {
-            uint8_t *place = &b->outcomes[first % MMI_RECEIPT_BLOCK + i];
+            uint8_t *place = &b->outcomes[first % MM_RECEIPT_BLOCK + i];
             if (*place == MM_RECEIPT_OPEN) {
                 *place = (uint8_t)outcome;
                 r->open--;
@@ -216,9 +216,9 @@ mmi_receipts_take(mmi_receipts *r, uint64_t first, uint64_t count, uint8_t *outc
     *open = 0;
     while (rc == MM_OK && count > 0) {
         size_t some = receipts_beside(first, count);
-        receipt_block *b = receipts_block(r, first / MMI_RECEIPT_BLOCK);
+        receipt_block *b = receipts_block(r, first / MM_RECEIPT_BLOCK);
         if (b != NULL) {
-            uint8_t *places = b->outcomes + first % MMI_RECEIPT_BLOCK;
+            uint8_t *places = b->outcomes + first % MM_RECEIPT_BLOCK;
             rc = receipts_take_of(r, b, places, some, outcomes, open);
             receipts_block_unused(r, b);
         } else if (memchr(outcomes, MM_RECEIPT_OPEN, some) != NULL) {
@@ -229,6 +229,21 @@ mmi_receipts_take(mmi_receipts *r, uint64_t first, uint64_t count, uint8_t *outc
         count -= some;
     }
     return rc;
+}
+
+uint64_t
+mmi_receipts_copy(const mmi_receipts *r, uint64_t *indexes, uint8_t *outcomes, uint64_t max)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < r->blocks.cap; i++) {
+        const receipt_block *b = r->blocks.slots[i].value;
+        if (b != NULL && count < max) {
+            indexes[count] = b->index;
+            memcpy(outcomes + count * MM_RECEIPT_BLOCK, b->outcomes, MM_RECEIPT_BLOCK);
+        }
+        count += b != NULL;
+    }
+    return count;
 }
 
 void
@@ -242,9 +257,9 @@ mmi_receipts_forget_run(mmi_receipts *r, uint64_t first, uint64_t count)
 {
     while (count > 0 && r->blocks.count > 0) {
         size_t some = receipts_beside(first, count);
-        receipt_block *b = receipts_block(r, first / MMI_RECEIPT_BLOCK);
+        receipt_block *b = receipts_block(r, first / MM_RECEIPT_BLOCK);
         if (b != NULL) {
-            uint8_t *places = b->outcomes + first % MMI_RECEIPT_BLOCK;
+            uint8_t *places = b->outcomes + first % MM_RECEIPT_BLOCK;
             for (size_t i = 0; i < some; i++) {
                 if (places[i] != RECEIPT_NONE) {
                     receipts_drop(r, b, &places[i]);

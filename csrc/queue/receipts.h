@@ -14,17 +14,15 @@
 #include "meshmsg_binding.h"
 #include "queue/source.h"
 
-enum { MMI_RECEIPT_BLOCK = 64 };   /* numbers whose outcomes are kept together */
-
 struct mmi_receipt_block;
 
 typedef struct mmi_receipts {
-    mmi_map blocks;              /* by number / MMI_RECEIPT_BLOCK */
+    mmi_map blocks;              /* by number / MM_RECEIPT_BLOCK */
     struct mmi_receipt_block *newest;   /* where one was opened last */
     uint64_t last;               /* number that was given; 0: none yet */
     uint64_t open;               /* numbers whose outcome is not known yet */
     bool news;                   /* one is known since somebody asked (mmi_receipts_news) */
-    mmi_source source;           /* told of each that has a number, whether it is known here or not */
+    mmi_source source; /* told of each that has a number, whether it is known here or not */
 } mmi_receipts;
 
 void mmi_receipts_fini(mmi_receipts *r);
@@ -66,6 +64,9 @@ int mmi_receipts_outcome(const mmi_receipts *r, uint64_t number);
  * number, and those in front of it are as said. */
 int mmi_receipts_take(mmi_receipts *r, uint64_t first, uint64_t count, uint8_t *outcomes,
                       uint64_t *open) MMI_WARN_UNUSED;
+/* Copies its blocks, as mm_receipts_all says; how many there are. */
+uint64_t mmi_receipts_copy(const mmi_receipts *r, uint64_t *indexes, uint8_t *outcomes,
+                           uint64_t max);
 void mmi_receipts_forget(mmi_receipts *r, uint64_t number);
 /* The same of count numbers from first on; those that are not known are left out. */
 void mmi_receipts_forget_run(mmi_receipts *r, uint64_t first, uint64_t count);

@@ -207,8 +207,10 @@ bool
 mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c)
 {
     const mmi_spool *s = &h->spool;
-    return h->room_wanted && c->kept && s->file_count > 1 && c->cursor.floor + 1 >= s->bases[1] &&
-           c->cursor.saved_floor + 1 < s->bases[1];
+    bool files = s->file_count > 1;
+    uint64_t needed = files ? s->bases[1] - 1 : s->written_seq; /* so that the first one can go */
+    return h->room_wanted && c->kept && (files || mmi_spool_limited(s)) &&
+           c->cursor.floor >= needed && c->cursor.saved_floor < needed;
 }
 
 int

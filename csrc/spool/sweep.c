@@ -15,8 +15,9 @@ static const uint64_t SWEEP_NS_PER_US = 1000;
 static bool
 sweep_some(const mmi_spool_shared *h)
 {
-    return (h->keep.max_age_us > 0 || h->acked_by_count > 0) && h->spool.file_count > 1 &&
-           !h->spool.failed;
+    const mmi_spool *s = &h->spool;
+    return (h->keep.max_age_us > 0 || h->acked_by_count > 0) && !s->failed &&
+           (s->file_count > 1 || mmi_spool_limited(s));
 }
 
 /* When that cursor is to be saved; 0: at once; UINT64_MAX: it needs not. */

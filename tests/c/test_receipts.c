@@ -40,6 +40,34 @@ open_ones(void)
     return count;
 }
 
+/* A copy of all has what the model has, and no more; the first blocks of it are written if there is
+ * no room for more. */
+static void
+check_copy(const mmi_receipts *r)
+{
+    enum { BLOCKS = NUMBERS / MM_RECEIPT_BLOCK + 1 };
+    uint64_t indexes[BLOCKS], count = mmi_receipts_copy(r, NULL, NULL, 0), numbers = 0;
+    uint8_t outcomes[BLOCKS * MM_RECEIPT_BLOCK];
+    CHECK(count > 1 && count <= BLOCKS);
+    memset(outcomes, MM_RECEIPT_OPEN, sizeof outcomes);
+    CHECK(mmi_receipts_copy(r, indexes, outcomes, count - 1) == count);
+    CHECK_INT(outcomes[(count - 1) * MM_RECEIPT_BLOCK], MM_RECEIPT_OPEN);
+    CHECK(mmi_receipts_copy(r, indexes, outcomes, BLOCKS) == count);
+    for (size_t i = 0; i < count * MM_RECEIPT_BLOCK; i++) {
+        uint64_t number = indexes[i / MM_RECEIPT_BLOCK] * MM_RECEIPT_BLOCK + i % MM_RECEIPT_BLOCK;
+        if (number > 0 && number <= NUMBERS) {
+            CHECK_INT(outcomes[i], model[number]);
+            numbers += model[number] != UNKNOWN;
+        } else {
+            CHECK_INT(outcomes[i], UNKNOWN);
+        }
+    }
+    for (int i = 1; i <= NUMBERS; i++) {
+        numbers -= model[i] != UNKNOWN;
+    }
+    CHECK(numbers == 0);
+}
+
 /* A run, of which outcomes says that some are known. */
 static void
 check_take(mmi_receipts *r, uint64_t first, uint64_t count, uint32_t *seed)
@@ -142,6 +170,7 @@ test_outcomes_are_those_that_came_first(void)
         CHECK(mmi_receipts_awaited(&r) == (r.open > 0));
         CHECK(step % 64 != 0 || r.open == open_ones());
     }
+    check_copy(&r);
     for (int i = 1; i <= NUMBERS; i++) {
         check_number(&r, (uint64_t)i);
         mmi_msg_unref(messages[i]);
@@ -189,7 +218,7 @@ test_without_memory_nothing_is_opened(void)
     mmi_msg *m = message();
     for (int fails = 1; fails <= 2; fails++) {   /* the block, the table */
         mm_test_alloc_fail(fails);
-        uint64_t number = mmi_receipts_reserve(&r, MMI_RECEIPT_BLOCK);
+        uint64_t number = mmi_receipts_reserve(&r, MM_RECEIPT_BLOCK);
         CHECK_INT(mmi_receipts_open_as(&r, m, number), MM_ENOMEM);
         CHECK_INT(mm_test_alloc_fail(0), 0);
         CHECK_INT(mmi_receipts_outcome(&r, number), MM_EINVAL);

@@ -183,7 +183,7 @@ def test_who_closes_it_from_elsewhere_waits_for_the_one_below_whose_call_it_was_
     with spool._in_use():
         spool.close()
         other = Later(spool.close)
-        wait_until(lambda: bool(spool._inside.lock._waiters))  # type: ignore[attr-defined]
+        wait_until(lambda: bool(spool._inside._out._waiters))  # type: ignore[attr-defined]
     assert other.result() is None
     small(tmp_path / "s").close()
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import meshmsg as mm
 import meshmsg._delivery.spooled
+import meshmsg._spool.arrow
 import meshmsg._spool.puts
-from meshmsg._binding.core import native
+from meshmsg._binding.core import lib, native
+from tests.support.points import at_point, interrupt
 from tests.support.spooled import SEGMENT
 
 COUNT = 50
@@ -40,6 +43,9 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     names |= {name: breaking(names[name]) for name in ("spool_append", "spool_put")}
     for module in (meshmsg._spool.puts, meshmsg._delivery.spooled):
         monkeypatch.setattr(module, "native", SimpleNamespace(**names))
+    core = {name: getattr(lib, name) for name in dir(lib)}
+    core |= {"mm_spool_append_arrow": breaking(lib.mm_spool_append_arrow)}
+    monkeypatch.setattr(meshmsg._spool.arrow, "lib", SimpleNamespace(**core))
 
 
 @pytest.mark.usefixtures("broken")
@@ -58,6 +64,44 @@ def test_what_a_spool_took_was_sent(
         with pytest.raises(KeyboardInterrupt) as many:
             spool.append_many([b"x"] * COUNT, wait=wait, origin=behind)
         assert many.value.sent == spool.info().last_seq - 1 == COUNT  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("wait", [True, False])
+@pytest.mark.parametrize("durability", ["buffered", "os", "disk"])
+def test_what_a_spool_took_of_a_table_was_sent(tmp_path: Path, durability: Any, wait: bool) -> None:
+    """Of the first of its chunks; the second one is not begun."""
+    table = pa.chunked_array([[b"x"] * COUNT] * 2)
+    with mm.Spool(tmp_path / "s", durability=durability) as spool:
+        with pytest.raises(KeyboardInterrupt) as many:
+            spool.append_batch(table, wait=wait)
+        assert many.value.sent == spool.info().last_seq == COUNT  # type: ignore[attr-defined]
+
+
+def back(name: str) -> Callable[[FrameType, str], bool]:
+    """Behind what a function has done."""
+    return lambda frame, what: what == "return" and frame.f_code.co_name == name
+
+
+CALLS: dict[str, tuple[int, Callable[[mm.Spool], Any]]] = {
+    "append": (1, lambda spool: spool.append(b"x")),
+    "append_many": (COUNT, lambda spool: spool.append_many([b"x"] * COUNT)),
+    "append_batch": (COUNT, lambda spool: spool.append_batch(pa.array([b"x"] * COUNT))),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_breaks_a_call_off_behind_all_that_it_did_says_so_too(
+    tmp_path: Path, call: str
+) -> None:
+    """As the method that puts is left."""
+    count, do = CALLS[call]
+    with mm.Spool(tmp_path / "s") as spool:
+        with at_point(1, interrupt, lambda _: True, back("_put")) as hit:
+            with pytest.raises(KeyboardInterrupt) as ended:
+                do(spool)
+        assert hit()
+        assert ended.value.sent == spool.info().last_seq == count  # type: ignore[attr-defined]
 
 
 @pytest.mark.usefixtures("broken")

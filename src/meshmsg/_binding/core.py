@@ -79,6 +79,7 @@ def receives_natively(method: _Method) -> _Method:
 
 
 EAGAIN: int = lib.MM_EAGAIN
+ECLOSED: int = lib.MM_ECLOSED
 EINTR: int = lib.MM_EINTR
 EREFUSED: int = lib.MM_EREFUSED
 ESTATE: int = lib.MM_ESTATE

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from meshmsg._binding.core import EAGAIN, lib, native, to_ms
+from meshmsg._binding.core import EAGAIN, ECLOSED, lib, native, to_ms
 from meshmsg._binding.errors import UndeliveredError, UsageError
 from meshmsg._hints.unshared import Unshared
 from meshmsg._socket.base import SocketBase
@@ -107,6 +107,8 @@ class ReceiptForm(Unshared):
             self._outcome = self._run._known(self._at)
             return 0 if self._outcome is not None else min(rc, 0)
         rc = int(lib.mm_receipt_wait(self._socket._handle, self._number, ms, slice_ms))
+        if rc == ECLOSED:
+            rc = self._socket._known.outcome(self._number) or rc
         if rc > 0:
             self._outcome = OUTCOMES[rc]
             lib.mm_receipt_forget(self._socket._handle, self._number)

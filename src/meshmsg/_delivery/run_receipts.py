@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast, overload
 
-from meshmsg._binding.core import ffi, lib
+from meshmsg._binding.core import ECLOSED, ffi, lib
 from meshmsg._binding.errors import UndeliveredError
 from meshmsg._delivery.receipts import OUTCOMES, WORDS, Outcome, ReceiptForm, Survives
 from meshmsg._hints.plural import counted
@@ -108,6 +108,14 @@ class ReceiptsForm(Unshared, Sequence[ReceiptT], Generic[ReceiptT]):
                 self._socket._handle, *self._numbers(), self._octets(), ms, slice_ms
             )
         )
+        return self._rest(rc)
+
+    def _rest(self, rc: int) -> int:
+        """Return a code if some are open though the socket was asked, which may be closed."""
+        if rc == ECLOSED:
+            for i, start in enumerate(self._starts):
+                first, count = self._ranges[2 * i : 2 * i + 2]
+                self._socket._known.fill(first, self._outcomes, start, start + count)
         return min(rc, 0) if self._any_open() else 0
 
     def _ask_one(self, at: int, number: int, ms: int, slice_ms: int) -> int:
@@ -115,9 +123,12 @@ class ReceiptsForm(Unshared, Sequence[ReceiptT], Generic[ReceiptT]):
         if self._outcomes[at] != _OPEN:
             return 0
         one = ffi.new("mm_receipt_range *", (number, 1))
-        return int(
+        rc = int(
             lib.mm_receipts_wait(self._socket._handle, one, 1, self._octets() + at, ms, slice_ms)
         )
+        if rc == ECLOSED:
+            self._socket._known.fill(number, self._outcomes, at, at + 1)
+        return rc
 
     def _known(self, at: int) -> Outcome | None:
         return OUTCOMES.get(self._outcomes[at])
@@ -126,8 +137,9 @@ class ReceiptsForm(Unshared, Sequence[ReceiptT], Generic[ReceiptT]):
         """Have the outcomes be those of now; a code, if it cannot and some are open."""
         if not self._any_open():
             return 0
-        rc = int(lib.mm_receipts_look(self._socket._handle, *self._numbers(), self._octets()))
-        return min(rc, 0) if self._any_open() else 0
+        return self._rest(
+            int(lib.mm_receipts_look(self._socket._handle, *self._numbers(), self._octets()))
+        )
 
     def _look(self) -> None:
         rc = self._refresh()

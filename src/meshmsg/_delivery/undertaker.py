@@ -8,6 +8,7 @@ its message it is not done.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 import time
@@ -36,7 +37,8 @@ which group did not do it."""
 HISTORY = (DEAD_REASON, DEAD_ATTEMPTS, DEAD_SEQ, DEAD_GROUP)
 """All of them: of a letter that becomes one again those of before go."""
 CLOSE_WAIT_S = 5.0
-"""Seconds that `close` waits for another thread that is giving a letter, to give the rest."""
+"""Seconds that `close` waits for another thread that is giving a letter, to give the rest; and that
+it gives those whose messages a spool has."""
 
 
 class Fate(Enum):
@@ -73,6 +75,8 @@ class Undertaker:
         self._left: deque[Letter] = deque()
         """In hand: taken from the core, and not given."""
         self._closed = self._closing = False
+        self._ends = math.inf
+        """When `close` gives no more of those that come again, by the monotonic clock."""
         self._fetching = threading.RLock()
         self._busy = threading.Lock()
         """Taken while they are given; only `close` waits for it."""
@@ -140,6 +144,7 @@ class Undertaker:
         """Have a thread that gives them stop behind the letter that it is at; false: it is still
         at it after `CLOSE_WAIT_S`."""
         self._closing = True
+        self._ends = time.monotonic() + CLOSE_WAIT_S
         return self._busy.acquire(timeout=CLOSE_WAIT_S)
 
     def _give_behind(self, handle: int) -> None:
@@ -182,8 +187,11 @@ class Undertaker:
         return "not given, and come again from the spool" if self._sourced else "lost"
 
     def _give_each(self, handle: int, catches: bool, *, closing: bool) -> bool:
+        ends = closing and self._sourced  # workers that give all back would keep it from its end
         while closing or not self._closing:
-            if not self._left:
+            if ends and time.monotonic() > self._ends:
+                self.lose(f"it was closed, and they take more than {CLOSE_WAIT_S:g} s")
+            elif not self._left and not ends:
                 self._fetch(handle)
             try:
                 letter = self._left.popleft()

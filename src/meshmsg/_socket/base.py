@@ -21,6 +21,7 @@ from meshmsg._binding.data import several
 from meshmsg._binding.errors import MeshError
 from meshmsg._events import event_thread
 from meshmsg._events.event_thread import check_on_event
+from meshmsg._events.known import Known
 from meshmsg._events.log_records import give, record_of
 from meshmsg._events.outlet import Buries, Outlet
 from meshmsg._hints.absent_names import Listed, of_other_libraries, there
@@ -209,6 +210,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
     def _prepare(self) -> None:
         """Make what the socket's other parts need, before it is opened."""
         self._event_seq = 1
+        self._known = Known()
         self._event_lock = threading.RLock()
         self._guard_lock = threading.RLock()
 
@@ -293,6 +295,7 @@ class SocketBase(NativeSocket, metaclass=Listed):
         untaken = open_ones = ""
         try:
             self._outlet.finish()
+            self._known.note(self._handle)
             untaken, open_ones = self._untaken(), self._unsettled()
         finally:  # also if a signal's function raises
             lib.mm_socket_close(self._handle)

@@ -34,8 +34,10 @@ _TAKEN = {b"data", b"key"}
 class Arrays:
     """What one call puts (puts.py): the arrays of a batch, one after another.
 
+    Law: what is counted is what the core has counted, whatever breaks a call off behind that.
+
     Attributes:
-        at: How many messages were put.
+        first, last: The numbers of the first and the last that was put; 0: of none.
     """
 
     doing = "appending"
@@ -43,17 +45,30 @@ class Arrays:
     def __init__(self, spool: Held, batch: object, options: MessageOptions) -> None:
         from meshmsg._binding.arrow import arrays_of  # ctypes, only for those who need it
 
-        self.at = self.put = self.first = self.last = 0
+        self.first = self.last = 0
         self.given_up = False
         """Nobody waits for it: what was not put yet is not."""
+        self.begun = False
+        """Whether a thread puts it, or has."""
         self._spool, self._options = spool, options
         self._meta = octets_of(options)
         self._arrays = arrays_of(batch, "append_batch", "append_many")
         self._now: tuple[Any, Any, tuple[Any, int]] | None = None
         """The array that is put: its schema, itself, what goes with each."""
-        self._before = 0, 0
-        """How many were taken, and put, of those before it."""
-        self._did = ffi.new("mm_spool_did *")
+        self._did: tuple[int, int, Any] = 0, 0, ffi.new("mm_spool_did *")
+        """How many were taken, and put, of those before it; and of itself, as the core has it."""
+
+    @property
+    def at(self) -> int:
+        """How many messages were taken."""
+        taken, _, did = self._did
+        return taken + int(did.done)
+
+    @property
+    def put(self) -> int:
+        """How many of those the spool has."""
+        _, put, did = self._did
+        return put + int(did.done - did.unkept)
 
     @property
     def unput(self) -> bool:
@@ -71,12 +86,10 @@ class Arrays:
             if (found := next(self._arrays, None)) is None:
                 return int(lib.MM_OK)
             self._now = *found, buffer_of(self._meta_of(found[0]))
-            self._before, self._did = (self.at, self.put), ffi.new("mm_spool_did *")
+            self._did = self.at, self.put, ffi.new("mm_spool_did *")
         schema, values, meta = self._now
-        did = self._did
+        did = self._did[2]
         rc = int(lib.mm_spool_append_arrow(*(pointer, schema, values, *meta, ms, SLICE_MS, did)))
-        taken, put = self._before
-        self.at, self.put = taken + int(did.done), put + int(did.done - did.unkept)
         self.first, self.last = self.first or int(did.first), int(did.last) or self.last
         if rc in (lib.MM_EMSGSIZE, lib.MM_EINVAL):
             raise self._wrong(rc, schema, values, int(did.done))
@@ -87,7 +100,7 @@ class Arrays:
 
     def at_once(self) -> int:
         """Put what has room at this moment; it may write. EAGAIN: there is more."""
-        rc = EINTR
+        rc, self.begun = EINTR, True
         while rc == EINTR and not self.given_up:
             with self._spool._in_use() as pointer:
                 rc = self(pointer, 0)
@@ -174,11 +187,11 @@ def append_batch(
     """
     deadline = ends_of(timeout)
     arrays = Arrays(self, batch, options)
-    self._put(arrays, left_of(deadline))
-    if wait and arrays.last and self._level != lib.MM_SPOOL_BUFFERED:
-        try:
+    try:
+        self._put(arrays, left_of(deadline))
+        if wait and arrays.last and self._level != lib.MM_SPOOL_BUFFERED:
             self._flush(self._level, left_of(deadline), arrays.doing)
-        except BaseException as error:
-            vars(error)["sent"] = arrays.put
-            raise
-    return arrays.numbers
+        return arrays.numbers
+    except BaseException as error:
+        vars(error)["sent"] = arrays.put
+        raise

@@ -26,7 +26,7 @@ _FEED = ffi.typeof("mm_feed *")
 class Guarded(Protocol):
     """Who is in a call with it."""
 
-    lock: threading.Condition
+    lock: threading.RLock
 
 
 class Filled(Protocol):
@@ -182,12 +182,17 @@ def _free(path: str) -> int | None:
     return found.f_bavail * found.f_frsize
 
 
+def feeds_push(spool: Filled) -> bool:
+    """Whether a Push sends what it has: a Pub has none to be acknowledged."""
+    return any(ffi.typeof(feed) is _FEED for feed, _, _ in tuple(spool._feeds.values()))
+
+
 def not_done(spool: Filled) -> str:
     """Return how many messages the Push that it feeds keeps there; of one that is closed, none."""
     left, out = 0, ffi.new("mm_feed_info *")
     with suppress(MeshError), spool._in_use(), spool._inside.lock:  # no feed is closed meanwhile
         for feed, _, _ in spool._feeds.values():
-            if ffi.typeof(feed) is _FEED:  # a Pub has none to be acknowledged
+            if ffi.typeof(feed) is _FEED:
                 lib.mm_feed_inspect(feed, out)
                 left += int(out.left)
     are = plural(left, "is", "are")

@@ -61,8 +61,10 @@ class Inside:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Condition()
+        self.lock = threading.RLock()
         """Under it one enters; who closes sees to it there that nobody does any more."""
+        self._out = threading.Condition(self.lock)
+        """Told as nobody is. It is not entered itself: that a signal's function can split."""
         self._tokens: dict[object, int] = {}
         """Each call, and its thread."""
         self._then: Callable[[], object] | None = None
@@ -94,7 +96,7 @@ class Inside:
             then = None if self._tokens else self.take()
             if then is not None:
                 self._tokens[token] = threading.get_ident()  # who closes it once more waits for it
-            self.lock.notify_all()
+            self._out.notify_all()
         if then is not None:
             try:
                 then()
@@ -117,7 +119,7 @@ class Inside:
 
     def wait(self) -> None:
         """Wait until nobody is in a call; under the lock, which others have meanwhile."""
-        self.lock.wait_for(lambda: not self._tokens)
+        self._out.wait_for(lambda: not self._tokens)
 
 
 class Putting(Protocol):

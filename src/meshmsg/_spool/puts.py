@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, cast
 
 from meshmsg._binding.core import SLICE_MS, ffi, lib, native
-from meshmsg._binding.data import encode_topic, size_of
+from meshmsg._binding.data import Data, encode_topic, exact_bytes, size_of
 from meshmsg._binding.delay import DELAY_MAX, MS, delay_ms
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.note import MessageOptions, encode, octets_of
@@ -26,6 +27,8 @@ from meshmsg._spool.told import SpoolRepeat
 
 PRIORITY_MAX: int = lib.MM_PRIORITIES_MAX - 1
 """The most urgent that a message can be."""
+RUN = 4096
+"""Messages of an iterable that are taken at once."""
 _OWN = ("topic", "expires", "delay", "at", "priority")
 _US = 1_000_000
 """Microseconds in a second."""
@@ -321,6 +324,21 @@ def put_of(
         return Run(spool, run, plan, wait=wait)
     producer, number = origin
     return Run(spool, run, plan, origin=(producer, number + behind), wait=wait)
+
+
+def taken_of(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:
+    """Take the next bodies; those before one that is none, or before the source failed, and why."""
+    run: list[bytes] = []
+    try:
+        run.extend(exact_bytes(one) for one in islice(source, RUN))
+    except BaseException as error:
+        return run, error
+    return run, None
+
+
+def sum_of(before: int, put: Put | None) -> int:
+    """Return how many are put, of those before and of a run, if there is one."""
+    return before + (put.put if put is not None else 0)
 
 
 def returned(put: Run) -> int | None:

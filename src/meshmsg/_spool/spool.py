@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib
@@ -52,7 +51,16 @@ from meshmsg._spool.arrow import append_batch
 from meshmsg._spool.full import PUTS, disk_refused, is_full
 from meshmsg._spool.held import Putting
 from meshmsg._spool.kept import Kept
-from meshmsg._spool.puts import SpoolOptions, last_of, planned, put_of, returned
+from meshmsg._spool.puts import (
+    Put,
+    SpoolOptions,
+    last_of,
+    planned,
+    put_of,
+    returned,
+    sum_of,
+    taken_of,
+)
 from meshmsg._spool.reader import SpoolReader, read
 from meshmsg._spool.starts import Start, begin_of, check_end, end_of
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery, info_of, tell_waiting
@@ -76,8 +84,6 @@ _OVERFLOWS: dict[str, int] = {
 _CORRUPTION = ("fail", "gap")
 LOOK_S = 1.0
 """Seconds from one look at the folder to the next, while messages are put."""
-_RUN = 4096
-"""Messages of an iterable that are taken at once."""
 _OVERHEAD = 4096 + 56 + 8 + 56
 """Octets of a segment file that no message can have (docs/spool-format.md)."""
 _BODY_MAX = 64 * 1024 * 1024
@@ -274,8 +280,12 @@ class Spool(Kept):
         same = planned(options)
         body = same.body(exact_bytes(data))
         put = put_of(self, [body], same.plan, origin_of(origin), wait=wait)
-        self._put(put, timeout)
-        return returned(put)
+        try:
+            self._put(put, timeout)
+            return returned(put)
+        except BaseException as error:  # also what a signal's function raises behind it
+            vars(error)["sent"] = put.put
+            raise
 
     def append_many(
         self,
@@ -316,19 +326,24 @@ class Spool(Kept):
         deadline = ends_of(timeout)
         same, known = planned(options), origin_of(origin)
         source = iter(messages)
-        first = last = taken = sent = 0
-        run, broken = _taken(source)
-        while run:
-            more, broken = _taken(source) if broken is None else ([], broken)
-            bodies = same.bodies(run)
-            put = put_of(self, bodies, same.plan, known, behind=taken, wait=wait and not more)
-            self._put(put, left_of(deadline), sent)
-            taken, sent = taken + len(run), sent + put.put
-            first, last = first or put.first, put.last or last
-            run = more
-        if broken is not None:
-            vars(broken)["sent"] = sent
-            raise broken
+        first = last = taken = 0
+        sent: tuple[int, Put | None] = 0, None  # before the last run, and what puts that
+        try:
+            run, broken = taken_of(source)
+            while run:
+                more, broken = taken_of(source) if broken is None else ([], broken)
+                bodies = same.bodies(run)
+                put = put_of(self, bodies, same.plan, known, behind=taken, wait=wait and not more)
+                sent = sum_of(*sent), put
+                self._put(put, left_of(deadline))
+                taken += len(run)
+                first, last = first or put.first, put.last or last
+                run = more
+            if broken is not None:
+                raise broken
+        except BaseException as error:
+            vars(error)["sent"] = sum_of(*sent)
+            raise
         return range(first, last + 1) if last else range(0)
 
     append_batch = append_batch
@@ -482,13 +497,3 @@ class Spool(Kept):
     def __del__(self) -> None:
         if self._pointer is not None:
             self._end()
-
-
-def _taken(source: Iterator[Data]) -> tuple[list[bytes], BaseException | None]:
-    """Take the next bodies; those before one that is none, or before the source failed, and why."""
-    run: list[bytes] = []
-    try:
-        run.extend(exact_bytes(one) for one in islice(source, _RUN))
-    except BaseException as error:
-        return run, error
-    return run, None

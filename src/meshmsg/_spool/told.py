@@ -16,7 +16,7 @@ from meshmsg._binding.core import ffi, lib
 from meshmsg._binding.errors import MeshError
 from meshmsg._hints.plural import counted, plural
 from meshmsg._spool.cursor import Looked, looked
-from meshmsg._spool.full import not_done, what_it_had
+from meshmsg._spool.full import feeds_push, not_done, what_it_had
 from meshmsg._spool.held import Held
 
 DETAIL_MAX: int = lib.MM_DETAIL_MAX
@@ -214,7 +214,9 @@ def _what_makes_room(spool: Held) -> str:
     ways = ["acknowledging those"] if keeps else []
     if spool._max_age is not None:
         ways.append(f"max_age, once all of a file is older than {spool._max_age:g} s")
-    if not ways and not spool._acked_by:
+    if not keeps and (spool._acked_by or feeds_push(spool)):
+        keeps = "; all of it is acknowledged, and goes by itself"
+    elif not ways:
         keeps = "; nothing goes by itself, as there is neither until_acked_by nor max_age"
     return f"{keeps}; room is made by {', or '.join([*ways, 'Spool.trim()'])}"
 

@@ -127,8 +127,10 @@ class RemoteSpool(RemoteForm):
     ) -> None:
         self._over = False
         self._leases = Leases()
-        self._ends = threading.Condition()
-        """Told as it is closed; no Event, which a signal's function cannot set at any moment."""
+        self._lock = threading.RLock()
+        self._ends = threading.Condition(self._lock)
+        """Told as it is closed; no Event, which a signal's function cannot set at any moment. The
+        lock is entered, not this: that such a function can split."""
         self._leaves = False
         """Whether it raises PeerError once nobody is connected, rather than wait for who comes."""
         self._req = self._opened(
@@ -248,7 +250,7 @@ class RemoteSpool(RemoteForm):
 
     def close(self) -> None:
         """Close it. Calls that wait raise ClosedError. Thread-safe: yes; again: nothing."""
-        with self._ends:
+        with self._lock:
             self._over = True
             self._ends.notify_all()
         self._req.close()
@@ -279,7 +281,7 @@ class RemoteSpool(RemoteForm):
             wait = patience.wait(time.monotonic())
             if wait is None:
                 raise self._asking.still_busy(answer, self._timeout)
-            with self._ends:
+            with self._lock:
                 if self._ends.wait_for(lambda: self._over, wait):
                     raise ClosedError(f"{self._where} was closed", code=lib.MM_ECLOSED)
 

@@ -6,6 +6,7 @@ copy much at once.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import lib
@@ -14,6 +15,7 @@ from meshmsg._binding.note import MessageOptions
 from meshmsg._spool.arguments import whole
 from meshmsg._spool.arrow import Arrays
 from meshmsg._spool.batch import BATCH_MAX_BYTES, BATCH_MAX_MESSAGES, SpoolBatch, check_batch
+from meshmsg.aio._spool.later import whatever_comes
 from meshmsg.aio._spool.waits import Waits
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ async def append_batch(
     """Put each element of an Arrow array as a message, without making Python objects of them.
 
     It is put in a thread. Thread-safe: yes; those of other tasks may come in between.
-    Cancel-safe: what was put stays; `sent` of the exception is how many that were at least.
+    Cancel-safe: what was put stays, and `sent` of the exception is how many: a call that is
+    cancelled ends once what is put at this moment is put.
 
     Args:
         batch: A `MessageBatch`, or whatever speaks Arrow's PyCapsule interface and is binary
@@ -53,15 +56,28 @@ async def append_batch(
     deadline = self._deadline(timeout)
     arrays = Arrays(self._spool, batch, options)
     try:
-        if self._later.busy or await self._in_thread(arrays.at_once) != lib.MM_OK:
+        if self._later.busy or not await _put_at_once(self, arrays):
             await self._put_later(arrays, deadline)
     except BaseException as error:
-        arrays.given_up = True
         vars(error)["sent"] = arrays.put
         raise
     if wait and arrays.last:
         await self._kept(arrays.last, deadline, arrays.put)
     return arrays.numbers
+
+
+async def _put_at_once(self: Waits, arrays: Arrays) -> bool:
+    """Put what has room at this moment; whether that is all."""
+    self._check_open()
+    putting = asyncio.get_running_loop().run_in_executor(None, arrays.at_once)
+    try:
+        return bool(await asyncio.shield(putting) == lib.MM_OK)
+    finally:
+        arrays.given_up = not putting.done()
+        if arrays.given_up and not arrays.begun:
+            putting.cancel()  # no thread has come to it; one that comes now puts nothing
+        elif arrays.given_up:
+            await whatever_comes(putting)
 
 
 async def read(

@@ -24,7 +24,7 @@ from meshmsg._spool.arguments import (
     origin_of,
     whole,
 )
-from meshmsg._spool.puts import Put, SpoolOptions, planned, put_of, returned
+from meshmsg._spool.puts import Put, SpoolOptions, planned, put_of, returned, taken_of
 from meshmsg._spool.starts import Start, check_end
 from meshmsg._spool.told import SpoolInfo, SpoolRecovery
 from meshmsg.aio._spool.batches import append_batch, read
@@ -434,7 +434,7 @@ class Spool(Kept):
 def _runs(source: Iterator[Any]) -> Iterator[tuple[list[bytes], BaseException | None]]:
     """Yield runs of bodies; the last one may say what the source failed by."""
     while True:
-        run, broken = threads._taken(source)
+        run, broken = taken_of(source)
         if run or broken is not None:
             yield run, broken
         if not run or broken is not None:
