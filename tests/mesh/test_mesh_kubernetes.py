@@ -12,13 +12,15 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._cli.making import make_secret
-from meshmsg.mesh import Mesh
-from tests.support.pairs import WAIT_S
+from meshmsg.mesh import Mesh, State
+from tests.support.pairs import WAIT_S, wait_until
 
 yaml = pytest.importorskip("yaml")
 kubernetes_validate = pytest.importorskip("kubernetes_validate")
 FILE = Path(__file__).parents[2] / "examples" / "kubernetes" / "mesh.yaml"
 PORT = 7450
+JOBS = 50
+"""That are there as the worker is to end: those that it does not do are others'."""
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +47,8 @@ def test_the_service_is_headless_and_has_the_pods_of_the_deployment(parts: dict[
     assert [one["port"] for one in service["ports"]] == [PORT]
 
 
-def test_its_program_finds_a_mesh_and_works(parts: dict[str, Any], tmp_path: Path) -> None:
-    """With other addresses, and a file of its own for the secret."""
+def test_its_program_finds_a_mesh_works_and_ends(parts: dict[str, Any], tmp_path: Path) -> None:
+    """With other addresses, and a file of its own for the secret. SIGTERM loses no job."""
     container = parts["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     ports = [one["containerPort"] for one in container["ports"]]
     text = parts["ConfigMap"]["data"]["worker.py"]
@@ -75,5 +77,11 @@ def test_its_program_finds_a_mesh_and_works(parts: dict[str, Any], tmp_path: Pat
                 jobs.send(b"a job", timeout=WAIT_S)
                 assert worker.stdout.readline() == "a job\n"
                 assert [one.record.name for one in mesh.members()] == ["boss", "etl-worker-1"]
+                jobs.send_many([b"more"] * JOBS)
+                worker.terminate()  # as Kubernetes does
+                assert worker.wait(WAIT_S) == 0
+                done = worker.stdout.read().count("more\n")
+                wait_until(lambda: mesh.members()[1].state is State.LEFT)
+                assert jobs.drain(timeout=0).queued == JOBS - done
             finally:
                 worker.kill()
