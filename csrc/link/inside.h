@@ -217,6 +217,10 @@ void mmi_heartbeat_command(mmi_link *link, const mmi_command *command);   /* PIN
 void mmi_link_stop(mmi_link *link);
 void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
 
+/* link/retire.c.  Something is under way that its end waits for; its end: it waits for nothing. */
+bool mmi_retire_waits(const mmi_link *link);
+void mmi_retire_end(mmi_link *link);
+
 /* link/stop.c: what the peer says about an end of messages, and the answer it waits for. */
 void mmi_stop_ask(mmi_link *link);     /* an active one */
 void mmi_stop_asked(mmi_link *link);

@@ -1,0 +1,122 @@
+/*
+ * link/retire.c: a peer that is left for another one, once nothing is under way there: it gets
+ * nothing more from now on, and what it owes is waited for.
+ *
+ * Not here: a peer that is left within linger (link/leave.c), who is left (ends/dialer.c).
+ * Law: no time ends it but a silence, and that only of a role of which nobody knows what its peers
+ * have yet to say.  The end of the connection, or of the socket, ends it as ever.
+ */
+#include "link/inside.h"
+
+enum {
+    RETIRE_LOOK_MS = 20,      /* between two looks: not each thing that may be waited for rings */
+    RETIRE_SILENCE_MS = 60000 /* without a message to or from it: then it has nothing to say */
+};
+static const uint64_t RETIRE_NS_PER_MS = 1000000;
+
+struct mmi_retiring {
+    mmi_timer timer;
+    mmi_link *link;
+    uint64_t messages, moved_ns; /* written and read at the last look; since when it is so many */
+};
+
+/* The peer may still say something that is wanted. */
+static bool
+retire_hears(const mmi_link *link)
+{
+    const mmi_proto_ops *ops = link->socket->ops;
+    const mmi_acks *a = link->pipe.acks;
+    uint64_t silence_ns = link->engine->now_ns - link->retiring->moved_ns;
+    bool talks = ops->converses && (link->pipe.inbox.count > 0 || link->unqueued != NULL ||
+                                    silence_ns < RETIRE_SILENCE_MS * RETIRE_NS_PER_MS);
+    return talks || link->stopping == MM_STOP_ASKED ||
+           (a != NULL && a->received != a->done.count) ||
+           (ops->owes != NULL && ops->owes(link->socket->state, &link->pipe));
+}
+
+static bool
+retire_unread(const mmi_link *link)
+{
+    return link->wire->beats && link->pipe.unacked == NULL && link->written != link->confirmed;
+}
+
+bool
+mmi_retire_waits(const mmi_link *link)
+{
+    return link->retiring != NULL && !link->socket->closing &&
+           (!link->pipe.stopped || retire_unread(link) || retire_hears(link));
+}
+
+static bool
+retire_arm(mmi_retiring *r)
+{
+    mmi_engine *e = r->link->engine;
+    return mmi_timer_set(&e->timers, &r->timer, mmi_deadline(e->now_ns, RETIRE_LOOK_MS)) == MM_OK;
+}
+
+static void
+retire_look(mmi_link *link)
+{
+    mmi_retiring *r = link->retiring;
+    uint64_t messages = link->written + link->parsed;
+    if (messages != r->messages) {
+        r->messages = messages;
+        r->moved_ns = link->engine->now_ns;
+    }
+    if (retire_unread(link)) {
+        mmi_heartbeat_ping(link);
+    }
+    mmi_link_dirty(link);
+    if (!mmi_tx_is_writing(link) && !mmi_link_pending(link)) {
+        mmi_link_flushed(link);
+    }
+}
+
+void
+mmi_link_retire(mmi_link *link)
+{
+    mmi_retiring *r = link->state == MMI_LINK_ACTIVE ? mmi_alloc(sizeof *r) : NULL;
+    if (r == NULL) {
+        mmi_link_leave(link);
+        return;
+    }
+    r->link = link;
+    r->timer.kind = MMI_TIMER_RETIRE;
+    r->moved_ns = link->engine->now_ns;
+    if (!retire_arm(r)) {
+        mmi_free(r);
+        mmi_link_leave(link);
+        return;
+    }
+    link->retiring = r;
+    link->leave_ns = UINT64_MAX;
+    if (link->socket->ops->halts && link->stopping == MM_STOP_NONE && !link->end_came &&
+        mmi_wire_knows(link->features, "stop")) {
+        mmi_stop_ask(link);
+    }
+    mmi_link_stop(link);
+    retire_look(link);
+}
+
+void
+mmi_retire_due(mmi_timer *timer)
+{
+    mmi_retiring *r = MMI_CONTAINER_OF(timer, mmi_retiring, timer);
+    mmi_link *link = r->link;
+    if (!retire_arm(r)) {
+        mmi_retire_end(link); /* and is left within linger */
+        mmi_link_leave(link);
+        return;
+    }
+    retire_look(link);
+}
+
+void
+mmi_retire_end(mmi_link *link)
+{
+    if (link->retiring != NULL) {
+        mmi_timer_clear(&link->engine->timers, &link->retiring->timer);
+        mmi_free(link->retiring);
+        link->retiring = NULL;
+    }
+}
