@@ -49,6 +49,16 @@ extern const mmi_pipe_ops mmi_link_pipe_ops;
 bool mmi_stop_waits(const mmi_link *link);         /* it was asked, or will be, and may say so yet */
 void mmi_stop_ended(mmi_link *link, mmi_link_state was);   /* from that state; its socket may be stopping */
 
+/* link/retiring.c: of one that is left once nothing is under way. */
+struct mmi_retiring {
+    mmi_timer timer;
+    mmi_link *link;
+    uint64_t messages, moved_ns; /* written and read at the last look; since when it is so many */
+};
+bool mmi_retire_unread(const mmi_link *link);      /* it has not read, as far as it said, all that was written */
+bool mmi_retire_waits(const mmi_link *link);       /* something is under way, and its end waits for it */
+void mmi_retire_end(mmi_link *link);               /* it waits for nothing any more */
+
 /* link/end.c */
 /* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
 void mmi_link_end(mmi_link *link, mmi_link_state state, int reason, const char *detail);
@@ -216,10 +226,6 @@ void mmi_heartbeat_command(mmi_link *link, const mmi_command *command);   /* PIN
  * out. */
 void mmi_link_stop(mmi_link *link);
 void mmi_link_flushed(mmi_link *link); /* nothing left to write: FIN if that was waited for */
-
-/* link/retire.c.  Something is under way that its end waits for; its end: it waits for nothing. */
-bool mmi_retire_waits(const mmi_link *link);
-void mmi_retire_end(mmi_link *link);
 
 /* link/stop.c: what the peer says about an end of messages, and the answer it waits for. */
 void mmi_stop_ask(mmi_link *link);     /* an active one */

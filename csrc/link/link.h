@@ -99,7 +99,7 @@ typedef struct mmi_link {
     mmi_timer timer, overdue_timer;      /* overdue: link/overdue.c */
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, ping_ns;
     uint64_t leave_ns;                   /* not 0: it is left, and its linger is over then */
-    struct mmi_retiring *retiring;       /* link/retire.c: it is left once nothing is under way; or NULL */
+    struct mmi_retiring *retiring;       /* link/retiring.c; NULL: it is not left so */
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t answered;                   /* of a peer that acknowledges: those in front of a PING that it answered */
     uint64_t ping_count;                 /* the context of the latest PING */

@@ -2,51 +2,16 @@
  * link/retire.c: a peer that is left for another one, once nothing is under way there: it gets
  * nothing more from now on, and what it owes is waited for.
  *
- * Not here: a peer that is left within linger (link/leave.c), who is left (ends/dialer.c).
+ * Not here: what is waited for (link/retiring.c), a peer that is left within linger (link/leave.c),
+ * who is left (ends/dialer.c).
  * Law: no time ends it but a silence, and that only of a role of which nobody knows what its peers
  * have yet to say.  The end of the connection, or of the socket, ends it as ever.
  */
 #include "link/inside.h"
 
 enum {
-    RETIRE_LOOK_MS = 20,      /* between two looks: not each thing that may be waited for rings */
-    RETIRE_SILENCE_MS = 60000 /* without a message to or from it: then it has nothing to say */
+    RETIRE_LOOK_MS = 20 /* between two looks: not each thing that may be waited for rings */
 };
-static const uint64_t RETIRE_NS_PER_MS = 1000000;
-
-struct mmi_retiring {
-    mmi_timer timer;
-    mmi_link *link;
-    uint64_t messages, moved_ns; /* written and read at the last look; since when it is so many */
-};
-
-/* The peer may still say something that is wanted. */
-static bool
-retire_hears(const mmi_link *link)
-{
-    const mmi_proto_ops *ops = link->socket->ops;
-    const mmi_acks *a = link->pipe.acks;
-    uint64_t silence_ns = link->engine->now_ns - link->retiring->moved_ns;
-    bool talks = ops->converses && (link->pipe.inbox.count > 0 || link->unqueued != NULL ||
-                                    silence_ns < RETIRE_SILENCE_MS * RETIRE_NS_PER_MS);
-    return talks || link->stopping == MM_STOP_ASKED ||
-           (a != NULL && a->received != a->done.count) ||
-           (ops->owes != NULL && ops->owes(link->socket->state, &link->pipe));
-}
-
-static bool
-retire_unread(const mmi_link *link)
-{
-    return link->wire->beats && link->pipe.unacked == NULL && link->written != link->confirmed;
-}
-
-bool
-mmi_retire_waits(const mmi_link *link)
-{
-    return link->retiring != NULL && !link->socket->closing &&
-           (!link->pipe.stopped || retire_unread(link) || retire_hears(link));
-}
-
 static bool
 retire_arm(mmi_retiring *r)
 {
@@ -63,7 +28,7 @@ retire_look(mmi_link *link)
         r->messages = messages;
         r->moved_ns = link->engine->now_ns;
     }
-    if (retire_unread(link)) {
+    if (mmi_retire_unread(link)) {
         mmi_heartbeat_ping(link);
     }
     mmi_link_dirty(link);
@@ -109,14 +74,4 @@ mmi_retire_due(mmi_timer *timer)
         return;
     }
     retire_look(link);
-}
-
-void
-mmi_retire_end(mmi_link *link)
-{
-    if (link->retiring != NULL) {
-        mmi_timer_clear(&link->engine->timers, &link->retiring->timer);
-        mmi_free(link->retiring);
-        link->retiring = NULL;
-    }
 }
