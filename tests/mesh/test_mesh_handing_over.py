@@ -8,13 +8,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
+from meshmsg._binding.peer_info import PeerInfo
 from meshmsg._mesh.told import State
-from meshmsg.mesh import Mesh
+from meshmsg._socket.peers import all_peers
+from meshmsg.mesh import Mesh, _follow
 from tests.mesh.test_mesh_follow import Members
 from tests.support.feeding import World
 from tests.support.later import Later
@@ -22,8 +25,8 @@ from tests.support.meshes import WAIT_S, eventually, following, node, node_of, p
 
 HEAVY = 65_535
 """The weight of a node that every hash chooses."""
-JOIN = 8
-"""Nodes that join: the hash of a name moves with certainty of 255 in 256 or so."""
+WEIGHTS = (1, 16, 256, 4_096, HEAVY)
+"""Of nodes in the order that they join: each is likely chosen, and it is nearly never the first."""
 
 PAUSE_S = 0.05
 """Seconds that a request waits for its answer, if nobody else asks."""
@@ -87,13 +90,39 @@ def test_the_old_one_is_the_choice_again_as_the_better_one_goes(
     eventually(lambda: len(peers_at(req)) == 1)
 
 
+def test_a_subscriber_stays_until_the_other_publisher_has_its_topics(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Connected is not enough: nothing would come from there yet."""
+    waiting, members = set[str](), Members()
+
+    def peers(handle: int) -> tuple[int, list[PeerInfo]]:
+        count, found = all_peers(handle)
+        late = [replace(o, subscribed="waiting") if o.endpoint in waiting else o for o in found]
+        return count, late
+
+    monkeypatch.setattr(_follow, "all_peers", peers)
+    here = "tcp://127.0.0.1:0"
+    with mm.Sub(topics="t") as sub, mm.Pub(bind=here) as old, mm.Pub(bind=here) as new:
+        follower = members.follow(sub, "hash")
+        follower.told([members.put("a", old.endpoint, role="pub")])
+        old.wait_for_subscribers("t", timeout=WAIT_S)
+        waiting.add(new.endpoint)
+        follower.told([members.put("b", new.endpoint, role="pub", weight=HEAVY)])
+        new.wait_for_subscribers("t", timeout=WAIT_S)
+        assert follower.told([])
+        assert urls(sub) == sorted([old.endpoint, new.endpoint])
+        waiting.clear()
+        eventually(lambda: follower.told([]) and urls(sub) == [new.endpoint])
+
+
 def test_no_request_fails_while_nodes_only_join(world: World) -> None:
     """Of those that are under way all the time: each is answered, whoever is chosen meanwhile."""
     over, errors, answers = threading.Event(), list[BaseException](), list[bytes]()
     with ExitStack() as stack:
         seed = stack.enter_context(node("seed"))
         a = stack.enter_context(node_of(world, "a", seed.endpoint))
-        offer(stack, seed)
+        offer(stack, seed, WEIGHTS[0])
         req = stack.enter_context(following(world, a, "s", "Req", select="hash", linger=0))
 
         def ask() -> None:
@@ -104,10 +133,10 @@ def test_no_request_fails_while_nodes_only_join(world: World) -> None:
                     errors.append(error)
 
         asking = [Later(ask) for _ in range(4)]
-        for number in range(JOIN):
+        for number, weight in enumerate(WEIGHTS[1:], 2):
             joins = stack.enter_context(node(f"n{number}", seed.endpoint))
-            offer(stack, joins)
-            a.wait_for("s", number + 2, timeout=WAIT_S)
+            offer(stack, joins, weight)
+            a.wait_for("s", number, timeout=WAIT_S)
             before = len(answers)
             eventually(lambda: len(answers) >= before + 20)  # noqa: B023
         over.set()
@@ -117,7 +146,7 @@ def test_no_request_fails_while_nodes_only_join(world: World) -> None:
         assert len(set(answers)) > 1, "it went nowhere else"
 
 
-def offer(stack: ExitStack, mesh: Mesh) -> None:
+def offer(stack: ExitStack, mesh: Mesh, weight: int) -> None:
     """Offer a Rep that answers who it is, each time as the next one asks, or nobody does."""
     rep = stack.enter_context(mm.Rep(bind="tcp://127.0.0.1:0"))
 
@@ -132,4 +161,4 @@ def offer(stack: ExitStack, mesh: Mesh) -> None:
                 request.reply(rep.endpoint.encode())
 
     threading.Thread(target=answer, daemon=True).start()
-    mesh.announce("s", rep)
+    mesh.announce("s", rep, weight=weight)
