@@ -159,7 +159,9 @@ class Seeding:
         self._last: list[str] | None = None
         self._telling = threading.Lock()
         """Of the thread that tells what was found."""
-        self._turn = threading.Condition()
+        self._lock = threading.RLock()
+        self._turn = threading.Condition(self._lock)
+        """The lock is entered, not this: that a signal's function can split."""
         self._over = False
         lists = [one for one in self._asked if isinstance(one.seed, Static)]
         others = [[one] for one in self._asked if not isinstance(one.seed, Static)]
@@ -184,7 +186,7 @@ class Seeding:
                 wait = one.ask(self._own(), self._local, now)
                 one.due = now + wait * (1 + JITTER * (self._rng.random() - 0.5))
         self._tell()
-        with self._turn:
+        with self._lock:
             while not self._over:
                 left = min(one.due for one in mine) - time.monotonic()
                 if left <= 0:
@@ -202,7 +204,7 @@ class Seeding:
 
     def ask_again(self) -> None:
         """Ask all of them now: this node has an address that they are to know."""
-        with self._turn:
+        with self._lock:
             for one in self._asked:
                 one.due = 0.0
             self._turn.notify_all()
@@ -237,7 +239,7 @@ class Seeding:
 
     def close(self) -> None:
         """Ask no more. Safe to call twice. What hangs ends by itself, and is not waited for."""
-        with self._turn:
+        with self._lock:
             self._over = True
             self._turn.notify_all()
         deadline = time.monotonic() + JOIN_S
