@@ -25,7 +25,7 @@ from tests.support.meshes import WAIT_S, eventually, node
 from tests.support.points import at_point
 
 LINES_MAX = 3_000
-STEP, FIRST, STRIDE = 3, 60, 19
+STEP, FIRST, STRIDE = 7, 60, 43
 """Of the first lines of a call each so many-th is broken into, and then less often: what follows
 is mostly what came before again."""
 

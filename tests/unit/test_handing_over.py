@@ -132,16 +132,15 @@ def test_a_survey_under_way_has_all_its_answers(stack: ExitStack) -> None:
 
 def test_what_is_not_acknowledged_is_waited_for_and_goes_to_nobody_else(stack: ExitStack) -> None:
     """What was not begun goes to the other one at once."""
-    push, (one, two) = pair(
-        stack,
-        mm.Push,
-        mm.Pull,
-        delivery="at_least_once",
-        others={"ack": "manual", "prefetch": PART},
+    one, two = (
+        stack.enter_context(mm.Pull(bind=HERE, ack="manual", prefetch=prefetch))
+        for prefetch in (PART // 2, 2 * PART)
     )
+    push = stack.enter_context(mm.Push(connect=one.endpoint, delivery="at_least_once", linger=0))
     push.send_many([b"%d" % number for number in range(PART)])
-    wait_until(lambda: push.stats().written_messages == PART)
-    held = [one.recv(timeout=WAIT_S) for _ in range(PART // 2)]
+    held = [one.recv(timeout=WAIT_S) for _ in range(PART // 2)]  # all that it has room for
+    push.connect(two.endpoint)
+    push.wait_for_peers(2, timeout=WAIT_S)
     retire(push, one.endpoint)
     push.send_many([b"%d" % number for number in range(PART, PART + PART // 2)])
     rest = [two.recv(timeout=WAIT_S) for _ in range(PART)]
