@@ -365,8 +365,8 @@ mm_unbind(mm_handle socket, const char *url)
     return mmi_api_leave(s, rc);
 }
 
-int
-mm_disconnect(mm_handle socket, const char *url)
+static int
+api_disconnect(mm_handle socket, const char *url, void (*close)(mmi_dialer *d))
 {
     mmi_url parsed;
     char text[MM_ENDPOINT_MAX + 1];
@@ -383,12 +383,24 @@ mm_disconnect(mm_handle socket, const char *url)
     MMI_LIST_EACH (&s->dialers, node, after) {
         mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
         if (strcmp(d->text, text) == 0) {
-            mmi_dialer_close(d);
+            close(d);
             rc = MM_OK;
             break;
         }
     }
     return mmi_api_leave(s, rc);
+}
+
+int
+mm_disconnect(mm_handle socket, const char *url)
+{
+    return api_disconnect(socket, url, mmi_dialer_close);
+}
+
+int
+mm_retire(mm_handle socket, const char *url)
+{
+    return api_disconnect(socket, url, mmi_dialer_retire);
 }
 
 static int

@@ -70,8 +70,8 @@ mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size
     return MM_OK;
 }
 
-void
-mmi_dialer_close(mmi_dialer *d)
+static void
+dialer_close(mmi_dialer *d, void (*leave)(mmi_link *link))
 {
     mmi_engine *e = d->socket->engine;
     mmi_link *link = d->link;
@@ -81,10 +81,22 @@ mmi_dialer_close(mmi_dialer *d)
     mmi_list_rm(&d->node);
     if (link != NULL) {
         mmi_link_forget_dialer(link);
-        mmi_link_leave(link);
+        leave(link);
     }
     mmi_socket_touch(d->socket); /* all others may have finished */
     mmi_free(d);
+}
+
+void
+mmi_dialer_close(mmi_dialer *d)
+{
+    dialer_close(d, mmi_link_leave);
+}
+
+void
+mmi_dialer_retire(mmi_dialer *d)
+{
+    dialer_close(d, mmi_link_retire);
 }
 
 /* The longest time until the next attempt: what is looked for all the time is so as long as it is

@@ -42,6 +42,7 @@ void mmi_socket_stop_late(mmi_socket *s);
 int mmi_dialer_open(mmi_socket *s, const mmi_url *url, const uint8_t *identity, size_t size,
                     const mmi_expected *who) MMI_WARN_UNUSED;
 void mmi_dialer_close(mmi_dialer *d);                       /* its link, if any, is left */
+void mmi_dialer_retire(mmi_dialer *d);                      /* likewise, once nothing is under way there */
 void mmi_dialer_due(mmi_dialer *d);                         /* its timer fired */
 void mmi_dialer_resolved(mmi_dialer *d);                    /* poll said MMI_RESOLVED */
 void mmi_dialer_link_ended(mmi_dialer *d, uint64_t lived_ns, int reason);

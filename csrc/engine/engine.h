@@ -36,6 +36,7 @@ typedef enum mmi_timer_kind {
     MMI_TIMER_TICK,          /* the role has something to do                       */
     MMI_TIMER_EXPIRE,        /* messages may be of no use any more                 */
     MMI_TIMER_OVERDUE,       /* a peer may have had messages for too long          */
+    MMI_TIMER_RETIRE,        /* a peer may have no more to say                     */
     MMI_TIMER_STOP,          /* it waits no longer for the last messages           */
     MMI_TIMER_DROPS          /* tell of the drops since the last event             */
 } mmi_timer_kind;

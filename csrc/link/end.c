@@ -100,6 +100,7 @@ link_deactivate(mmi_link *link, int reason)
     }
     mmi_link_unpin(link);
     mmi_timer_clear(&link->engine->timers, &link->overdue_timer);
+    mmi_retire_end(link);
     link->pipe.ended = reason;
     mmi_unacked *u = link->pipe.unacked;
     if ((u != NULL || (s->opts.flags & MM_OPT_AT_LEAST_ONCE) != 0) && !s->closing) {

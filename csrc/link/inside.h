@@ -49,6 +49,16 @@ extern const mmi_pipe_ops mmi_link_pipe_ops;
 bool mmi_stop_waits(const mmi_link *link);         /* it was asked, or will be, and may say so yet */
 void mmi_stop_ended(mmi_link *link, mmi_link_state was);   /* from that state; its socket may be stopping */
 
+/* link/retiring.c: of one that is left once nothing is under way. */
+struct mmi_retiring {
+    mmi_timer timer;
+    mmi_link *link;
+    uint64_t messages, moved_ns; /* written and read at the last look; since when it is so many */
+};
+bool mmi_retire_unread(const mmi_link *link);      /* it has not read, as far as it said, all that was written */
+bool mmi_retire_waits(const mmi_link *link);       /* something is under way, and its end waits for it */
+void mmi_retire_end(mmi_link *link);               /* it waits for nothing any more */
+
 /* link/end.c */
 /* From any state to FINISHING or DEAD: leaves the protocol or the half-open list, and tells. */
 void mmi_link_end(mmi_link *link, mmi_link_state state, int reason, const char *detail);

@@ -48,6 +48,9 @@ mmi_link_inspect_queues(const mmi_link *link, mm_stats *out)
 static uint32_t
 inspect_stop(const mmi_link *link)
 {
+    if (link->retiring != NULL) {
+        return MM_STOP_LEFT;
+    }
     if (link->stopping != MM_STOP_NONE || !link->pipe.stopped) {
         return link->stopping;
     }

@@ -80,7 +80,7 @@ mmi_link_flushed(mmi_link *link)
         mmi_heartbeat_last(link);
     }
     if (link->state == MMI_LINK_ACTIVE && !mmi_link_pending(link) && !mmi_ack_waits(link) &&
-        (link->socket->closing || mmi_link_leaves(link))) {
+        !mmi_retire_waits(link) && (link->socket->closing || mmi_link_leaves(link))) {
         mmi_link_end(link, MMI_LINK_PARTING, MM_REASON_LOCAL, NULL);
         mmi_part_begin(link);
     }

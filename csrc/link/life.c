@@ -44,6 +44,7 @@ mmi_life_invariants(const mmi_link *link)
     MMI_ASSERT(link->ask == NULL || state == MMI_LINK_HELLO || state == MMI_LINK_DEAD);
     MMI_ASSERT(!link->surplus || !peer);
     MMI_ASSERT(link->leave_ns == 0 || peer || state == MMI_LINK_DEAD);
+    MMI_ASSERT(link->retiring == NULL || (state == MMI_LINK_ACTIVE && link->leave_ns != 0));
     MMI_ASSERT(link->end_out == MMI_END_NONE || state >= MMI_LINK_HELLO);
     MMI_ASSERT(link->end_out != MMI_END_TOLD || state >= MMI_LINK_ACTIVE);
     MMI_ASSERT(!link->fin_sent || state >= MMI_LINK_REFUSED);

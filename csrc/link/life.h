@@ -20,6 +20,7 @@
  * ask         HELLO, DEAD                somebody is asked whether it may come in
  * surplus     all but ACTIVE, PARTING    one too many: it is only told so
  * leave_ns    ACTIVE, PARTING, DEAD      not 0: it is left, and goes once what is queued was written
+ * retiring    ACTIVE                     it is left once nothing is under way; leave_ns is set, too
  * end_out     HEARD: from HELLO on       the peer can hear our END
  *             TOLD: from ACTIVE on       it was told
  * fin_sent    REFUSED, PARTING, DEAD     FIN was

@@ -99,6 +99,7 @@ typedef struct mmi_link {
     mmi_timer timer, overdue_timer;      /* overdue: link/overdue.c */
     uint64_t started_ns, active_ns, wall_ns, last_in_ns, ping_ns;
     uint64_t leave_ns;                   /* not 0: it is left, and its linger is over then */
+    struct mmi_retiring *retiring;       /* link/retiring.c; NULL: it is not left so */
     uint64_t written, confirmed, parsed; /* messages */
     uint64_t answered;                   /* of a peer that acknowledges: those in front of a PING that it answered */
     uint64_t ping_count;                 /* the context of the latest PING */
@@ -209,6 +210,10 @@ void mmi_link_flush(mmi_link *link);
 /* Ends, from the gentlest on.  link/leave.c: what is queued is written, within linger, and nothing
  * more: disconnect.  What was not begun is handed on by roles that share out. */
 void mmi_link_leave(mmi_link *link);
+/* link/retire.c: likewise, but once it owes nothing either, however long that takes. */
+typedef struct mmi_retiring mmi_retiring;
+void mmi_link_retire(mmi_link *link);
+void mmi_retire_due(mmi_timer *timer);   /* its timer */
 void mmi_link_finish(mmi_link *link);  /* the socket was closed: flush, FIN, wait for the peer */
 /* link/part.c.  As mmi_link_close, but what was written can still be read: see there. */
 void mmi_link_part(mmi_link *link, int reason, const char *detail);

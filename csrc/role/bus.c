@@ -114,6 +114,7 @@ bus_unclaimed(const void *ps, uint64_t *bytes)
 const mmi_proto_ops mmi_bus_ops = {
     .is = { .number = MM_BUS, .name = "BUS", .peers = MMI_ROLE_BIT(MM_BUS) },
     .overflow = MM_OVERFLOW_DROP_NEWEST,
+    .halts = true,
     .sock_size = sizeof(bus_sock),
     .pipe_size = sizeof(bus_pipe),
     .init = bus_init,

@@ -135,6 +135,7 @@ const mmi_proto_ops mmi_dealer_ops = {
             .says_identity = true },
     .named = true,
     .shares = true,
+    .converses = true,
     .sock_size = sizeof(dealer_sock),
     .pipe_size = sizeof(dealer_pipe),
     .init = dealer_init,

@@ -134,6 +134,7 @@ pair_unclaimed(const void *ps, uint64_t *bytes)
 const mmi_proto_ops mmi_pair_ops = {
     .is = { .number = MM_PAIR, .name = "PAIR", .peers = MMI_ROLE_BIT(MM_PAIR) },
     .shares = true,
+    .converses = true,
     .sock_size = sizeof(pair_sock),
     .pipe_size = sizeof(pair_pipe),
     .init = pair_init,

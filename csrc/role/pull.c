@@ -95,6 +95,7 @@ const mmi_proto_ops mmi_pull_ops = {
     .is = { .number = MM_PULL, .name = "PULL", .peers = MMI_ROLE_BIT(MM_PUSH) },
     .named = true,
     .acks = true,
+    .halts = true,
     .sock_size = sizeof(pull_sock),
     .pipe_size = sizeof(pull_pipe),
     .init = pull_init,

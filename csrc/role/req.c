@@ -312,6 +312,14 @@ req_replied(const void *ps, uint64_t key)
     return r == NULL || r->done;
 }
 
+static bool
+req_owes(const void *ps, const mmi_pipe *p)
+{
+    (void)ps;
+    const req_pipe *rp = p->state;
+    return !mmi_list_empty(&rp->waiting);
+}
+
 static void
 req_forget(void *ps, uint64_t key)
 {
@@ -372,6 +380,7 @@ const mmi_proto_ops mmi_req_ops = {
     .tick = req_tick,
     .reply = req_reply,
     .replied = req_replied,
+    .owes = req_owes,
     .forget = req_forget,
     .replies = req_replies,
     .unclaimed = req_unclaimed,

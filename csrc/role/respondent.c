@@ -39,6 +39,8 @@ respondent_init(void *ps, mmi_proto_host *host)
 const mmi_proto_ops mmi_respondent_ops = {
     .is = { .number = MM_RESPONDENT, .name = "RESPONDENT", .peers = MMI_ROLE_BIT(MM_SURVEYOR) },
     .overflow = MM_OVERFLOW_ERROR,
+    .halts = true,
+    .converses = true,
     .sock_size = sizeof(mmi_rep),
     .pipe_size = sizeof(mmi_rep_pipe),
     .init = respondent_init,

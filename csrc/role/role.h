@@ -22,6 +22,8 @@ typedef struct mmi_proto_ops {
     bool retains;                        /* PUB: keeps the last message of each topic, if asked to */
     bool acks;                           /* PULL, SUB in a group: what comes is acknowledged where its sender asks for
                                           * it (mmi_socket_acks) */
+    bool halts;                          /* a peer that it leaves may be told to send nothing more */
+    bool converses;                      /* what a peer has yet to say to it is known to nobody */
     size_t sock_size, pipe_size;         /* private state, allocated and zeroed by the engine */
     int (*init)(void *ps, mmi_proto_host *host);      /* MM_ENOMEM */
     /* After every pipe was removed; frees and counts (dropped_closed) what it still holds. */
@@ -99,6 +101,8 @@ typedef struct mmi_proto_ops {
      * SURVEYOR: MM_OK one answer; MM_ESTATE there are no more, the id stays until it is forgotten.
      */
     int (*reply)(void *ps, uint64_t key, mmi_msg **m);
+    /* REQ, SURVEYOR: does that peer owe an answer that somebody waits for?  NULL: none does. */
+    bool (*owes)(const void *ps, const mmi_pipe *p);
     /* SURVEYOR: the oldest refusal that was not told yet, *m is its reason.  MM_EAGAIN; MM_EINVAL no
      * such survey; MM_ENOMEM. */
     int (*refusal)(void *ps, uint64_t key, mmi_msg **m);

@@ -366,6 +366,7 @@ const mmi_proto_ops mmi_router_ops = {
             .says_identity = true },
     .overflow = MM_OVERFLOW_ERROR,
     .named = true,
+    .converses = true,
     .sock_size = sizeof(router_sock),
     .pipe_size = sizeof(router_peer),
     .init = router_init,

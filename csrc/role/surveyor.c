@@ -280,6 +280,14 @@ surveyor_refusal(void *ps, uint64_t key, mmi_msg **m)
 }
 
 static bool
+surveyor_owes(const void *ps, const mmi_pipe *p)
+{
+    (void)ps;
+    const surveyor_pipe *sp = p->state;
+    return !mmi_list_empty(&sp->debts);
+}
+
+static bool
 surveyor_replied(const void *ps, uint64_t key)
 {
     const surveyor_sock *s = ps;
@@ -335,6 +343,7 @@ const mmi_proto_ops mmi_surveyor_ops = {
     .reply = surveyor_reply,
     .refusal = surveyor_refusal,
     .replied = surveyor_replied,
+    .owes = surveyor_owes,
     .forget = surveyor_forget,
     .replies = surveyor_replies,
     .bound = surveyor_bound,

@@ -66,6 +66,7 @@ step_timer(mmi_timer *timer)
     case MMI_TIMER_OVERDUE:
         mmi_overdue_due(MMI_CONTAINER_OF(timer, mmi_link, overdue_timer));
         break;
+    case MMI_TIMER_RETIRE: mmi_retire_due(timer); break;
     case MMI_TIMER_DIALER: mmi_dialer_due(MMI_CONTAINER_OF(timer, mmi_dialer, timer)); break;
     case MMI_TIMER_LISTENER:
         mmi_listener_accept(MMI_CONTAINER_OF(timer, mmi_listener, timer));

@@ -130,6 +130,32 @@ test_a_name_is_looked_up_and_an_unknown_one_again_and_again(void)
     stage_close(&s);
 }
 
+/* Nobody knows what the peer of a DEALER has yet to say: silence is what ends it. */
+static void
+test_a_dealer_leaves_another_one_after_a_minute_of_silence(void)
+{
+    stage s = stage_open(1);
+    mm_socket_opts opts = opts_of(MM_DEALER);
+    mm_handle other = open_with(s.a, MM_DEALER, &opts), dealer = open_with(s.b, MM_DEALER, &opts);
+    char endpoint[256];
+    uint32_t count;
+    CHECK_INT(mm_bind(other, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
+    CHECK_INT(mm_connect(dealer, endpoint), MM_OK);
+    CHECK_INT(mm_wait_peers(dealer, 1, 1000, 0), MM_OK);
+    CHECK_INT(mm_retire(dealer, endpoint), MM_OK);
+    CHECK_INT(mm_retire(dealer, endpoint), MM_ENOENT);
+    CHECK_INT(mm_sim_run(s.world, 59 * SECOND), MM_OK);
+    CHECK_INT(mm_send(other, "late", 4, 0, 0), MM_OK);
+    CHECK_INT(mm_sim_run(s.world, 59 * SECOND), MM_OK);
+    CHECK_INT(mm_peer_count(dealer, &count), MM_OK);
+    CHECK_INT(count, 1);
+    take_all(dealer, 1, 0);
+    CHECK_INT(mm_sim_run(s.world, 2 * SECOND), MM_OK);
+    CHECK_INT(mm_peer_count(dealer, &count), MM_OK);
+    CHECK_INT(count, 0);
+    stage_close(&s);
+}
+
 typedef struct pair {
     mm_handle push, pull;
 } pair;
@@ -453,6 +479,7 @@ main(void)
     RUN(test_attempts_lie_a_random_time_apart_up_to_the_whole_cap);
     RUN(test_the_cap_doubles_from_the_least_to_the_most);
     RUN(test_a_name_is_looked_up_and_an_unknown_one_again_and_again);
+    RUN(test_a_dealer_leaves_another_one_after_a_minute_of_silence);
     RUN(test_a_silent_peer_is_given_up_in_time_and_a_quiet_one_is_not);
     RUN(test_without_heartbeats_a_silent_peer_is_kept);
     RUN(test_a_drain_ends_when_the_peer_has_confirmed_and_times_the_way);

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from meshmsg.mesh._bell import Bell
+from meshmsg.mesh._waking.bell import Bell
 from tests.support.meshes import node
 
 PAIRS = 20

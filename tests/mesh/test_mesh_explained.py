@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import meshmsg as mm
 from meshmsg._mesh.octets import Rumour, statement_raw
 from meshmsg._mesh.told import Member, State
 from meshmsg.mesh import Mesh
 from meshmsg.mesh._explain import ITSELF, Explanation
 from tests.support.mesh_nodes import record
-from tests.support.meshes import WAIT_S, node
+from tests.support.meshes import WAIT_S, eventually, node
 
 
 @pytest.mark.parametrize(
@@ -49,8 +52,27 @@ def test_a_mesh_explains_whose_word_it_has() -> None:
     """By the name of who said it first, and the beginning of its id."""
     with node("a") as a, node("b", a.endpoint) as b, node("c", a.endpoint) as c:
         a.wait_for(count=3, timeout=WAIT_S)
-        with a._driver.lock:
+
+        def said() -> str:
             accused(a, c, b)
-            line = a.explain("b").lines()[0]
+            return a.explain("b").lines()[0]
+
+        line = a._driver.do(said)
         assert line.endswith(f" s, as c ({c.node_id.hex()[:8]}) said")
         assert ": SUSPECT for " in line
+
+
+def test_it_is_said_why_a_service_cannot_be_connected_to(short_path: Path) -> None:
+    """The node is well, and nobody listens there: here the file of its socket was removed."""
+    path = short_path / "gone"
+    with node("a") as a, node("b", a.endpoint) as b, mm.Pull(bind=f"ipc://{path}") as pull:
+        a.announce("s", pull)
+        b.wait_for("s", timeout=WAIT_S)
+        path.unlink()
+        with b.connect("s", mm.Push) as push:
+            eventually(lambda: "    connection refused" in b.explain("a").lines())
+            with pytest.raises(mm.TimedOutError, match="'s' at ipc://.*: connection refused"):
+                push.send(b"x", timeout=0.01)
+            with mm.Pull(bind=f"ipc://{path}"):
+                push.wait_for_peers(1, timeout=WAIT_S)
+                eventually(lambda: "    connection refused" not in b.explain("a").lines())

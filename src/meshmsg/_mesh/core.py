@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from random import Random
 
 from .here import Here
@@ -22,6 +23,7 @@ from .octets import (
     Rumour,
     Signed,
     node_id_of,
+    rumour_octets,
     rumours_of,
     signed_of,
     statement_raw,
@@ -36,7 +38,7 @@ from .told import Answer, Arrival, Event, Member, Record, Send, Service, State, 
 SWEEP = 1.0
 """Seconds between two looks for members to forget."""
 FAREWELLS = 8
-"""Members that a node which leaves tells at once."""
+"""Members that a node which leaves tells at once; those that leave as well pass it on."""
 
 
 class Core:
@@ -181,7 +183,9 @@ class Core:
         elif tag != here.tag:
             here.counts["message of another cluster"] += 1
             self.foreign.hear(arrival, kind, tag, sender)
-        elif sender != here.me.handle and not here.left:
+        elif here.left:
+            self._pass_on_farewells(now, kind, data)
+        elif sender != here.me.handle:
             knew = here.table.here
             self.prober.came_at = now
             try:
@@ -194,6 +198,14 @@ class Core:
             self.prober.look(now)
             if not knew and here.table.here:
                 self.dialer.met(now)
+
+    def _pass_on_farewells(self, now: float, kind: Kind, data: bytes) -> None:
+        """Leaving, take only that others leave: those that they told may all be about to end."""
+        if kind == Kind.NEWS:
+            with suppress(MalformedError, struct.error):
+                for rumour, body in rumours_of(data, AT):
+                    if rumour == Rumour.LEFT:
+                        self.opinions.hear_statement(now, rumour, body)
 
     def _take(self, now: float, arrival: Arrival, kind: Kind, sender: bytes) -> None:
         prober, syncer = self.prober, self.syncer
@@ -303,9 +315,11 @@ class Core:
         said = here.state(Rumour.LEFT, here.me.handle, here.me.record.incarnation)
         here.left = True
         here.rumours.drop(here.me.handle)
-        here.rumours.add(Rumour.LEFT, said.subject, said.by, statement_raw(said))
+        farewell = statement_raw(said)
+        here.rumours.add(Rumour.LEFT, said.subject, said.by, farewell)
+        data = here.head(Kind.NEWS) + rumour_octets(Rumour.LEFT, farewell)
         for row in here.table.some(FAREWELLS):
-            here.send(row, here.with_rumours(here.head(Kind.NEWS)))
+            here.send(row, data)
         self._gossip_at = now + here.times.gossip
 
     # What comes out

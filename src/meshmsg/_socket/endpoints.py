@@ -140,7 +140,23 @@ def disconnect(self: State, url: str) -> None:
         AddressError: It is not connected to.
         ClosedError: The socket was closed.
     """
-    rc = lib.mm_disconnect(self._handle, encode_url(url))
+    _leave(self, url, lib.mm_disconnect(self._handle, encode_url(url)))
+
+
+def retire(self: State, url: str) -> None:
+    """As `disconnect`, but the connection ends only when nothing is under way there.
+
+    It gets nothing more. What was sent there is read, acknowledged or answered first, as the role
+    goes, however long that takes; a peer that is only received from is asked for its last message.
+
+    Raises:
+        AddressError, ClosedError: As of `disconnect`.
+    """
+    _leave(self, url, lib.mm_retire(self._handle, encode_url(url)))
+
+
+def _leave(self: State, url: str, rc: int) -> None:
+    """Note an endpoint that was left, or raise why it was not."""
     gone = f"it is not connected to; connected to: {', '.join(self._connected) or 'nothing'}"
     _check_url(self, rc, f"disconnecting {url}", url, lib.MM_USE_CONNECT, gone)
     if url in self._connected:

@@ -2,7 +2,8 @@
 
 Not here: the connections (_link.py), what users are told (_watch.py), whom sockets connect to
 (_follow.py). Law: the core is called under the lock; nothing of a user's is called under it; only
-the thread sends.
+the thread sends. The main thread never has the lock, as a signal's function may leave
+(_waking/calls.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from meshmsg._binding.errors import ClosedError, ForkedError, MeshError, TimedOutError
 from meshmsg._events.log_records import (
@@ -28,7 +29,6 @@ from meshmsg._events.log_records import (
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
 from meshmsg._security.policy import Policy
-from meshmsg.mesh._bell import Bell
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._finding.strangers import Strangers, answers_for
@@ -36,6 +36,8 @@ from meshmsg.mesh._finding.unreached import Unreached
 from meshmsg.mesh._link import LINGER_S, QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
 from meshmsg.mesh._place import Place
+from meshmsg.mesh._waking.bell import Bell
+from meshmsg.mesh._waking.calls import Calls, Latch
 
 if TYPE_CHECKING:
     from meshmsg.mesh._udp.port import Port  # which needs cryptography
@@ -52,6 +54,9 @@ JOIN_S = 5.0
 """Seconds that closing waits for the thread."""
 FAR = 3_600.0
 """Seconds that the thread sleeps at most."""
+
+
+_FoundT = TypeVar("_FoundT")
 
 
 class Listens(Protocol):
@@ -79,8 +84,9 @@ class Driver:
         self.core, self.place, self.clock = core, place, clock
         self.lock = threading.RLock()
         self.offers = Offers(security)
-        self.joined = threading.Condition(self.lock)
-        """Notified as anything changes."""
+        self._calls = Calls()
+        self._changed = Latch()
+        """Opened as anything changes; then there is another one."""
         self.answer: Callable[[Came], bytes | None] = lambda came: None
         """Answers who asks; set by the mesh before it begins."""
         self.suspects: frozenset[bytes] = frozenset()
@@ -97,8 +103,11 @@ class Driver:
         self._left_at: float | None = None
         self._leave_by = float("inf")
         """When it leaves, whoever it knows by then."""
-        self._left = threading.Event()
-        self._over = self._closed = False
+        self._left = Latch()
+        self._over = False
+        self._closing = threading.Lock()
+        """Of the first who closes it, for good."""
+        self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._pid = os.getpid()
         self._own = core.me().addresses
@@ -116,8 +125,9 @@ class Driver:
         self.seeding = Seeding(
             seeds, local=self.place.local, rng=rng, own=self._first_address, found=self._found
         )
-        self._thread = threading.Thread(target=self._run, name="meshmsg-mesh", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="meshmsg-mesh", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def _first_address(self) -> str:
         return next(iter(self.place.addresses), "")
@@ -130,6 +140,15 @@ class Driver:
     def ring(self) -> None:
         """Have the thread look; from any thread, also when it is over."""
         self._bell.ring()
+
+    def do(self, call: Callable[[], _FoundT]) -> _FoundT:
+        """Do that under the lock, and return what it returns; on the thread, for the main one."""
+        thread, mine = self._thread, threading.get_ident()
+        elsewhere = thread is None or os.getpid() != self._pid or thread.ident == mine
+        if elsewhere or mine != threading.main_thread().ident:
+            with self.lock:
+                return call()
+        return self._calls.ask(call, self.ring)
 
     def check(self) -> None:
         """Refuse what cannot be done any more.
@@ -153,8 +172,7 @@ class Driver:
     def leave(self, timeout: float) -> None:
         """Tell others that this node leaves, for some time at most; then close."""
         if os.getpid() == self._pid and not self._over and not self._ended.is_set():
-            with self.lock:
-                self._leave_by = min(self._leave_by, self.clock() + MEET_S)
+            self._leave_by = min(self._leave_by, self.clock() + MEET_S)
             self.ring()
             self._left.wait(timeout)
         self.close()
@@ -163,10 +181,10 @@ class Driver:
         """End the threads and the connections. Safe to call twice, and after a fork."""
         if os.getpid() != self._pid:
             return
-        with self.lock:
-            first, self._closed, self._over = not self._closed, True, True
+        first = self._closing.acquire(blocking=False)
+        self._over = True
         self.ring()
-        if self._thread is not threading.current_thread():
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(JOIN_S)
         if not first:
             return
@@ -179,11 +197,14 @@ class Driver:
 
     def listen(self, listener: Listens, first: Callable[[], None] | None = None) -> None:
         """Have somebody told from now on; first: what is done before anything else is told."""
-        with self.lock:
+
+        def begin() -> None:
             self.check()
             if first is not None:
                 first()
             self._listeners.append(listener)
+
+        self.do(begin)
         self.ring()
 
     def changed(self) -> None:
@@ -198,14 +219,20 @@ class Driver:
     def wait(self, until: Callable[[], bool], timeout: float | None) -> bool:
         """Wait until something is so of the members; false: it was not in time."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        with self.joined:
-            while not until():
-                self.check()
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self.joined.wait(left)
-            return True
+        while True:
+            changed = self._changed  # from before the look
+            if until():
+                return True
+            self.check()
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            changed.wait(left)
+
+    def _tell_of_change(self) -> None:
+        """Have those look again who wait for members. On the thread."""
+        before, self._changed = self._changed, Latch()
+        before.open()
 
     def lost(self, nodes: Sequence[bytes]) -> None:
         """Take that connections of users to nodes were lost: each is asked at once."""
@@ -231,14 +258,14 @@ class Driver:
     def _run(self) -> None:
         until_over(block_signals)
         until_over(self._once)
-        self._left.set()
+        self._left.open()
         for listener in self._listeners:
             listener.closed()
         self._listeners.clear()
-        with self.joined:
-            self._over = True
-            self._ended.set()
-            self.joined.notify_all()
+        self._over = True
+        self._ended.set()
+        self._calls.end()
+        self._tell_of_change()
         self._bell.close()
 
     def _once(self) -> bool:
@@ -271,6 +298,7 @@ class Driver:
         """Take what came, do what is due, send what is to be sent; true: it is over."""
         questions: list[Came] = []
         with self.lock:
+            self._calls.answer()
             for seen in self.link.happened():
                 if seen.node is not None and seen.evidence is not None:
                     self._saw(now, seen.node, seen.evidence, seen.url)
@@ -292,7 +320,7 @@ class Driver:
             self.suspects = frozenset(self.core.suspects())
             listeners = list(self._listeners)
             if told:
-                self.joined.notify_all()
+                self._tell_of_change()
         self._send(now, out)
         for came in questions:
             answer = self.answer(came)

@@ -61,7 +61,7 @@ class Explanation:
         for seed in self.seeds:
             asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"
             said.append(f"seed {seed.seed}: {asked}, {len(seed.addresses)} addresses")
-            said += [f"  {seed.error}"] if seed.error else []
+            said += [f"  {words}" for words in (seed.silence, seed.error) if words]
             said += [f"  {address}: {why}" for address, why in seed.tried if why]
         return said
 

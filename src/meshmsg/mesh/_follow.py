@@ -2,10 +2,10 @@
 
 Not here: which of them (_select.py). Law: a rumour closes no connection: an endpoint that lives is
 left only by its node's own word, that it leaves or offers it no more, or when another choice is
-connected in its place. Who is UNREACHABLE is not dialed anew; who is FORGOTTEN is left as soon as
-no connection lives. Of a node one endpoint is dialed, and what happens to a connection is evidence
-of it (_following). Where a socket proves by its node's key whose it is, nobody else is taken at its
-endpoint.
+connected in its place: then once nothing is under way there. Who is UNREACHABLE is not dialed anew;
+who is FORGOTTEN is left as soon as no connection lives. Of a node one endpoint is dialed, and what
+happens to a connection is evidence of it (_following). Where a socket proves by its node's key
+whose it is, nobody else is taken at its endpoint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from meshmsg._mesh.keys.node import public_key
 from meshmsg._mesh.told import NODE_KEY, Event, Member, Record, Service, State
 from meshmsg._security.tls import NodeSecret, Secret, Tls
 from meshmsg._socket.base import SocketBase
-from meshmsg._socket.endpoints import connect_node
+from meshmsg._socket.endpoints import connect_node, retire
 from meshmsg._socket.peers import all_peers
 from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
@@ -48,6 +48,20 @@ def _asks_for_keys(socket: SocketBase) -> bool:
 
 def _has_tls(socket: SocketBase) -> bool:
     return isinstance(policy_for(socket, PROTECTED, binds=False), (Tls, Secret))
+
+
+def _connected(socket: SocketBase, *, subscribed: bool = False) -> set[str]:
+    """Return the endpoints that it is connected at, and is not leaving.
+
+    Args:
+        socket: That is.
+        subscribed: Not those that have not all its topics yet.
+    """
+    return {
+        one.endpoint
+        for one in all_peers(socket._handle)[1]
+        if one.stopping != "left" and not (subscribed and one.subscribed == "waiting")
+    }
 
 
 class Follower:
@@ -243,9 +257,9 @@ class Follower:
             if url not in self._dialed and url not in bound:
                 self._dial(socket, url)
         surplus = self._unwanted(candidates, wanted)
-        if surplus and any(one.endpoint in wanted for one in all_peers(socket._handle)[1]):
+        if surplus and not _connected(socket, subscribed=True).isdisjoint(wanted):
             for url in surplus:
-                self._leave(socket, url)
+                self._leave(socket, url, retire)
             surplus = set()
         self._surplus = bool(surplus) or waits
 
@@ -257,7 +271,7 @@ class Follower:
         over = [url for url, key in self._dialed.items() if (url, key) not in stay]
         kept = {url for url in over if self._owners.get(url) not in self._speak}
         if kept:
-            kept &= {one.endpoint for one in all_peers(socket._handle)[1]}
+            kept &= _connected(socket)
         for url in over:
             if url not in kept:
                 self._leave(socket, url)
@@ -268,7 +282,7 @@ class Follower:
         others = [url for url, key in self._dialed.items() if self._wanted.get(url, key) != key]
         if not others:
             return False
-        connected = {one.endpoint for one in all_peers(socket._handle)[1]}
+        connected = _connected(socket)
         for url in others:
             if url not in connected:
                 self._leave(socket, url)
@@ -277,7 +291,7 @@ class Follower:
     def _live(self, socket: SocketBase, key: bytes, urls: Sequence[str]) -> str:
         """Return which of these is connected, with that key; "": none."""
         dialed = [url for url in urls if self._dialed.get(url) == key]
-        live = {one.endpoint for one in all_peers(socket._handle)[1]} if dialed else set()
+        live = _connected(socket) if dialed else set()
         return next((url for url in dialed if url in live), "")
 
     def _leave_others(self, socket: SocketBase, candidates: Sequence[Candidate]) -> None:
@@ -313,11 +327,16 @@ class Follower:
         self._errors.pop(url, None)
         self._dialed[url], self._owners[url] = key, self._holders[url].node_id
 
-    def _leave(self, socket: SocketBase, url: str) -> None:
+    def _leave(
+        self,
+        socket: SocketBase,
+        url: str,
+        leave: Callable[[SocketBase, str], None] = SocketBase.disconnect,
+    ) -> None:
         self._dialed.pop(url, None)
         self._owners.pop(url, None)
         self._losses.refused.pop(url, None)
         try:
-            socket.disconnect(url)
+            leave(socket, url)
         except AddressError:
             return  # the user did

@@ -103,8 +103,7 @@ class MeshForm:
     # What it knows
 
     def _members(self) -> list[Member]:
-        with self._driver.lock:
-            return self._driver.core.members()
+        return self._driver.do(self._driver.core.members)
 
     def members(self) -> list[Member]:
         """Tell of all nodes that are known, this one first. Thread-safe: yes.
@@ -180,9 +179,12 @@ class MeshForm:
         return self._explained(node)
 
     def _explained(self, node: str) -> Explanation:
+        return self._driver.do(lambda: self._explain(node))
+
+    def _explain(self, node: str) -> Explanation:
+        """Explain; the lock is held."""
         driver = self._driver
-        with driver.lock:
-            members, strangers = driver.core.members(), driver.strangers.lines()
+        members, strangers = driver.core.members(), driver.strangers.lines()
         found = matching(members, node)
         names = {one.record.node_id: name_of(one) for one in members}
         names[members[0].record.node_id] = ITSELF
@@ -244,7 +246,8 @@ class MeshForm:
             ClosedError: The mesh was closed.
         """
         driver = self._driver
-        with driver.lock:
+
+        def offer() -> None:
             driver.check()
             before = driver.offers.put(service, socket, meta, weight)
             try:
@@ -254,6 +257,8 @@ class MeshForm:
                 raise UsageError(f"announcing {service!r}: {error}") from None
             if words := driver.offers.open_to_all(service):
                 driver.warn([words])
+
+        driver.do(offer)
         driver.ring()
 
     def withdraw(self, service: str) -> None:
@@ -269,11 +274,14 @@ class MeshForm:
             ClosedError: The mesh was closed.
         """
         driver = self._driver
-        with driver.lock:
+
+        def end() -> None:
             driver.check()
             if not driver.offers.remove(service):
                 raise UsageError(f"the service {service!r} is not offered by this node")
             driver.changed()
+
+        driver.do(end)
         driver.ring()
 
     def connect(
@@ -284,7 +292,8 @@ class MeshForm:
         Returns at once; `wait_for_peers` of the socket waits. A node that is UNREACHABLE is not
         connected to anew, and what is connected to it stays. One that has left is disconnected, as
         `disconnect` does it: by the linger of the socket; one that is FORGOTTEN as soon as no
-        connection to it lives. Endpoints that the user connects to are left alone.
+        connection to it lives. One in whose place another one is chosen is left as soon as nothing
+        is under way there. Endpoints that the user connects to are left alone.
 
         Thread-safe: yes.
 
@@ -360,8 +369,9 @@ class MeshForm:
     def _too_few(self, service: str | None, count: int, timeout: float) -> TimedOutError:
         driver = self._driver
         found, seeds = self._offering(service), driver.seeding.infos(driver.link.why)
-        with driver.lock:
-            members, strangers = driver.core.members(), driver.strangers.lines()
+        members, strangers = driver.do(
+            lambda: (driver.core.members(), driver.strangers.lines()),
+        )
         words = lacking(
             service, count, timeout, found, members=members, seeds=seeds, strangers=strangers
         )

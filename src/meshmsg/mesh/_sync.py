@@ -103,7 +103,8 @@ class Mesh(MeshForm):
     def leave(self, *, timeout: float = LEAVE_S) -> None:
         """Tell the others that this node leaves, and close. Again: nothing. Thread-safe: yes.
 
-        Sockets that were announced or connected stay open.
+        Sockets that were announced or connected stay open. A signal's function may call it,
+        whatever the main thread was in.
 
         Args:
             timeout: Seconds for telling them, at most 2 of which are needed.

@@ -1,20 +1,23 @@
 """What a user is told as it happens: a queue of events for each who watches.
 
 Not here: waiting on an event loop (aio.py), who puts them in (_driver.py). Law: a slow watcher
-holds up nobody: beyond `WATCH_MAX` events the oldest are dropped, and counted.
+holds up nobody: beyond `WATCH_MAX` events the oldest are dropped, and counted. No lock is held, as
+who watches may be interrupted by a signal's function that leaves (_waking/calls.py).
 """
 
 from __future__ import annotations
 
-import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import to_ms
 from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
 from meshmsg._mesh.told import Event, EventKind, Member, State
+from meshmsg.mesh._waking.calls import Latch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,7 +50,6 @@ class EventQueue:
     def __init__(self, service: str | None, ring: Callable[[], None]) -> None:
         self._service = service
         self._ring = ring
-        self._lock = threading.Lock()
         self._events: deque[Event] = deque()
         self._there: set[bytes] = set()
         """Nodes that it was told of as offering the service."""
@@ -64,12 +66,12 @@ class EventQueue:
 
     def told(self, events: Sequence[Event]) -> bool:
         """Take events; false: it wants no more."""
-        with self._lock:
-            if self._ended:
-                return False
-            mine = [told for one in events for told in self._as_told(one)]
-            self._events.extend(mine)
-            while len(self._events) > WATCH_MAX:
+        if self._ended:
+            return False
+        mine = [told for one in events for told in self._as_told(one)]
+        self._events.extend(mine)
+        for _ in range(len(self._events) - WATCH_MAX):
+            with suppress(IndexError):  # who watches took it
                 self._events.popleft()
                 self._missed += 1
         if mine:
@@ -120,8 +122,7 @@ class EventQueue:
 
     def closed(self) -> None:
         """There will be no more; those that wait are still given out."""
-        with self._lock:
-            self._ended = True
+        self._ended = True
         self._ring()
 
     def take(self) -> Event | None:
@@ -130,12 +131,12 @@ class EventQueue:
         Raises:
             ClosedError: There is none, and will be none.
         """
-        with self._lock:
-            if self._events:
-                return self._events.popleft()
-            if self._ended:
-                raise ClosedError("watching ended: it, or its Mesh, was closed")
-            return None
+        ended = self._ended  # from before the look
+        with suppress(IndexError):
+            return self._events.popleft()
+        if ended:
+            raise ClosedError("watching ended: it, or its Mesh, was closed")
+        return None
 
     @property
     def missed(self) -> int:
@@ -151,12 +152,12 @@ class Watch(EventQueue):
     """
 
     def __init__(self, service: str | None) -> None:
-        self._turn = threading.Condition()
+        self._rung = Latch()
         super().__init__(service, self._wake)
 
     def _wake(self) -> None:
-        with self._turn:
-            self._turn.notify_all()
+        before, self._rung = self._rung, Latch()
+        before.open()
 
     def next(self, timeout: float | None = None) -> Event:
         """Return the next event, and wait for it.
@@ -172,19 +173,18 @@ class Watch(EventQueue):
             ClosedError: It, or the mesh, was closed.
         """
         to_ms(timeout)  # refuses what is no time
-        with self._turn:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            rung = self._rung  # from before the look
             found = self.take()
-            if found is None and timeout == 0:
+            if found is not None:
+                return found
+            if timeout == 0:
                 raise WouldBlockError("no event of the mesh waits")
-            if found is None:
-                self._turn.wait_for(self._has, timeout)
-                found = self.take()
-        if found is None:
-            raise TimedOutError(f"no event of the mesh within {timeout:g} s")
-        return found
-
-    def _has(self) -> bool:
-        return bool(self._events) or self._ended
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimedOutError(f"no event of the mesh within {timeout:g} s")
+            rung.wait(left)
 
     def close(self) -> None:
         """Watch no more; who waits in it ends. Again: nothing. Thread-safe: yes."""

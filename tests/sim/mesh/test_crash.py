@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from meshmsg._mesh.told import EventKind, State
+from meshmsg.mesh._driver import LEAVE_S
 
 from . import scenes
 from .sizes import large, seeds
@@ -85,3 +86,25 @@ def test_a_restart_of_all_one_after_the_other_leaves_a_whole_mesh() -> None:
         if host.up:
             there = [m for m in host.core.members() if m.state == State.ALIVE]
             assert {member.record.name for member in there} == names
+
+
+@pytest.mark.parametrize(("size", "few"), [(10, 10), (22, 10), (100, 2)])
+def test_all_but_two_leave_together_and_are_left_with_those(size: int, few: int) -> None:
+    """A deployment is taken down: each tells others that go as well, and they pass it on."""
+    for seed in seeds(few):
+        world = scenes.formed(size, seed)
+        stay, go = world.hosts[:2], world.hosts[2:]
+        for host in go:
+            host.core.leave(world.clock(host))
+            world.acted(host)
+        by = world.now + LEAVE_S
+        while any(host.up for host in go):
+            world.run(world.now + 0.01)
+            for host in go:
+                if host.up and (host.core.due() == float("inf") or world.now >= by):
+                    world.crash(host)
+        world.run(world.now + 20)
+        for host in go:
+            assert scenes.states(world, host) == {State.LEFT}, f"seed {seed}"
+        for host in stay:
+            assert scenes.states(world, host) <= {State.ALIVE}, f"seed {seed}"

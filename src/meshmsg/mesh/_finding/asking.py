@@ -1,7 +1,8 @@
-"""Asks seeds where nodes may be, on a thread of its own, as names may take their time.
+"""Asks seeds where nodes may be, each on a thread of its own, as any of them may take its time.
 
 Not here: the seeds (_finding). Law: a seed that fails is asked again and told of
-(`explain`); what it said before stays until it says something else.
+(`explain`); what it said before stays until it says something else. One that does not answer holds
+up no other one, nor the end; it is told of, and is not asked again before it has answered.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ SEEDS_MAX = 64
 JITTER = 0.2
 """Part of the time between two questions that is random, so that nodes do not ask together."""
 JOIN_S = 1.0
-"""Seconds that the end waits for a seed that is being asked."""
+"""Seconds that the end waits for seeds that are being asked."""
+SLOW_S = 1.0
+"""Seconds without an answer after which it is told that there is none."""
+HANGS_S = 30.0
+"""Seconds without an answer after which the log is told."""
 WORDS_MAX = 200
 """Characters that are kept of why a seed failed."""
 
@@ -39,6 +44,8 @@ class SeedInfo:
         error: Why it gave nothing then, or what was left out; "" if nothing was wrong.
         tried: By address, what became of the last attempt to connect there: "" is well, or not
             tried.
+        waiting: Seconds that it has been asked for and has not answered; None: it is not being
+            asked now.
     """
 
     seed: str
@@ -46,6 +53,18 @@ class SeedInfo:
     asked: float | None
     error: str
     tried: tuple[tuple[str, str], ...] = ()
+    waiting: float | None = None
+
+    @property
+    def silence(self) -> str:
+        """That it has not answered, in words; "": it has, or has hardly had the time."""
+        return _silence(self.waiting)
+
+
+def _silence(waiting: float | None) -> str:
+    if waiting is None or waiting < SLOW_S:
+        return ""
+    return f"it was asked {waiting:.1f} s ago and has not answered"
 
 
 class _Asked:
@@ -55,6 +74,8 @@ class _Asked:
         self.seed = seed
         self.addresses: list[str] = []
         self.at: float | None = None
+        self.asks = False
+        """Whether it is being asked now, since then."""
         self.due = 0.0
         self.wait = ASK_FIRST_S
         self.error = ""
@@ -64,7 +85,7 @@ class _Asked:
 
     def ask(self, own: str, local: bool, now: float) -> float:
         """Ask, and note what came; return seconds until it is asked again."""
-        self.at = now
+        self.at, self.asks = now, True
         try:
             found = self.seed._find(own)
         except Exception as error:  # a function of a user's may raise anything
@@ -72,6 +93,8 @@ class _Asked:
             self.failed += 1
             wait, self.wait = self.wait, min(2 * self.wait, ASK_MAX_S)
             return wait
+        finally:
+            self.asks = False
         given = isinstance(self.seed, Static)  # who wrote them there knows what they are
         taken, words = believed(found.addresses, local=local or given)
         self.addresses, self.error = taken, "; ".join(filter(None, (words, found.words)))
@@ -79,6 +102,11 @@ class _Asked:
         self.why = found.trouble
         self.failed = self.failed + 1 if found.trouble else 0
         return found.again if found.again is not None else ASK_FIRST_S
+
+    def waiting(self, now: float) -> float | None:
+        """Return the seconds that it has been asked for; None: it is not being asked."""
+        at = self.at
+        return max(now - at, 0.0) if self.asks and at is not None else None
 
 
 def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
@@ -105,7 +133,7 @@ def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
 
 
 class Seeding:
-    """The thread that asks."""
+    """The threads that ask: one for all lists, and one for each other seed."""
 
     def __init__(
         self,
@@ -123,47 +151,60 @@ class Seeding:
             local: Whether this node is on loopback.
             rng: For the jitter.
             own: Tells the address of this node, "" while it is not known.
-            found: Called on the thread with all addresses, each time that they have changed.
+            found: Called on one of the threads with all addresses, each time that they have
+                changed; by one at a time.
         """
         self._asked = [_Asked(seed) for seed in seeds]
         self._local, self._rng, self._own, self._found = local, rng, own, found
         self._last: list[str] | None = None
-        self._lock = threading.Lock()
+        self._telling = threading.Lock()
+        """Of the thread that tells what was found."""
+        self._lock = threading.RLock()
         self._turn = threading.Condition(self._lock)
+        """The lock is entered, not this: that a signal's function can split."""
         self._over = False
-        self._thread: threading.Thread | None = None
-        if seeds:
-            self._thread = threading.Thread(target=self._run, name="meshmsg-seeds", daemon=True)
-            self._thread.start()
+        lists = [one for one in self._asked if isinstance(one.seed, Static)]
+        others = [[one] for one in self._asked if not isinstance(one.seed, Static)]
+        self._threads = [
+            threading.Thread(target=self._run, args=(each,), name="meshmsg-seeds", daemon=True)
+            for each in ([lists] if lists else []) + others
+        ]
+        for thread in self._threads:
+            thread.start()
 
-    def _run(self) -> None:
+    def _run(self, mine: Sequence[_Asked]) -> None:
         until_over(block_signals)
-        until_over(self._once)
+        until_over(lambda: self._once(mine))
+        for one in mine:
+            one.seed._gone()
 
-    def _once(self) -> bool:
+    def _once(self, mine: Sequence[_Asked]) -> bool:
         """Ask who is due, and wait until the next one is; true: it is over."""
-        for one in self._asked:
-            if self._over:
-                break
+        for one in mine:
             now = time.monotonic()
-            if one.due <= now:
+            if one.due <= now and not self._over:
                 wait = one.ask(self._own(), self._local, now)
                 one.due = now + wait * (1 + JITTER * (self._rng.random() - 0.5))
-        merged = list(dict.fromkeys(a for one in self._asked for a in one.addresses))
-        if merged != self._last and not self._over:
-            self._last = merged
-            self._found(merged)
-        with self._turn:
+        self._tell()
+        with self._lock:
             while not self._over:
-                wait = min(one.due for one in self._asked) - time.monotonic()
-                if wait <= 0:
+                left = min(one.due for one in mine) - time.monotonic()
+                if left <= 0:
                     break
-                self._turn.wait(wait)
+                self._turn.wait(left)
             return self._over
+
+    def _tell(self) -> None:
+        """Tell what all of them said, if that has changed."""
+        with self._telling:
+            merged = list(dict.fromkeys(a for one in self._asked for a in one.addresses))
+            if merged != self._last and not self._over:
+                self._last = merged
+                self._found(merged)
 
     def ask_again(self) -> None:
         """Ask all of them now: this node has an address that they are to know."""
-        with self._turn:
+        with self._lock:
             for one in self._asked:
                 one.due = 0.0
             self._turn.notify_all()
@@ -178,15 +219,18 @@ class Seeding:
                 asked=None if one.at is None else max(now - one.at, 0.0),
                 error=one.error,
                 tried=tuple((a, errors(a)) for a in one.addresses),
+                waiting=one.waiting(now),
             )
             for one in self._asked
         )
 
     def tried(self) -> list[Tried]:
         """Tell of each what became of asking it; of a list of addresses each is one."""
-        found = []
+        found, now = [], time.monotonic()
         for one in self._asked:
-            asked, addresses = Attempts(one.failed, one.why), tuple(one.addresses)
+            waiting = one.waiting(now) or 0
+            hangs = _silence(waiting) if waiting >= HANGS_S else ""
+            asked, addresses = Attempts(one.failed, one.why, hangs), tuple(one.addresses)
             if isinstance(one.seed, Static):
                 found += [Tried(address, asked, (address,)) for address in addresses]
             else:
@@ -194,12 +238,11 @@ class Seeding:
         return found
 
     def close(self) -> None:
-        """Ask no more. Safe to call twice."""
-        with self._turn:
-            over, self._over = self._over, True
+        """Ask no more. Safe to call twice. What hangs ends by itself, and is not waited for."""
+        with self._lock:
+            self._over = True
             self._turn.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(JOIN_S)
-        if not over:
-            for one in self._asked:
-                one.seed._gone()
+        deadline = time.monotonic() + JOIN_S
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(deadline - time.monotonic(), 0.0))

@@ -45,6 +45,8 @@ def lacking(
     nobody = "" if service is None else not_offered(service, members)
     words += [nobody] if nobody else []
     for seed in seeds:
-        why = seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
+        why = (
+            seed.silence or seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
+        )
         words += [f"seed {seed.seed}: {why}"] if why else []
     return "; ".join([*words[: NAMED_MAX + 2], *strangers[:1]])

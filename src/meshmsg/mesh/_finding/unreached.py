@@ -24,7 +24,8 @@ class Attempts(NamedTuple):
     """Attempts in a row; 0: the last one went well."""
     why: str
     other: str = ""
-    """What is wrong with who answers there, if somebody does who is of no use."""
+    """What is wrong with who answers there, if somebody does who is of no use; or that a seed that
+    was asked says nothing."""
 
 
 class Tried(NamedTuple):
@@ -65,6 +66,8 @@ class Unreached:
 
     def _wrong(self, seed: Tried, dialed: list[Attempts | None]) -> tuple[str, bool]:
         """Return what is wrong, and whether nothing is."""
+        if seed.asked.other:
+            return seed.asked.other, False
         if seed.asked.failed:
             late = seed.asked.failed >= TRIES
             how = f"failed {counted(seed.asked.failed, 'time')} in a row: {seed.asked.why}"

@@ -15,6 +15,8 @@ from meshmsg._events.outlet import Outlet
 
 _LOSSES = (EventKind.PEER_DOWN, EventKind.PEER_STALLED)
 """A connection ended, also by a heartbeat that is missing; or its other side does nothing."""
+_FAILURES = (EventKind.HANDSHAKE_FAILED, EventKind.CONNECT_FAILED, EventKind.PEER_SILENT)
+"""An attempt to have one failed, or gets no further."""
 
 
 class Losses:
@@ -31,7 +33,8 @@ class Losses:
         self._rung = False
         self._next = outlet.since(1)[2]
         self.refused: dict[str, str] = {}
-        """By endpoint: why the last handshake there failed, if none was done since."""
+        """By endpoint: why nobody was reached there, or the handshake failed; if none was done
+        since."""
         self.ended: frozenset[str] = frozenset()
         """Endpoints that a connection ended at, of what was taken last."""
         self.came: Sequence[Event] = ()
@@ -64,7 +67,7 @@ class Losses:
         _, found, self._next = outlet.since(self._next)
         self.came = found
         for one in found:
-            if one.kind == EventKind.HANDSHAKE_FAILED and one.endpoint in dialed:
+            if one.kind in _FAILURES and one.endpoint in dialed:
                 self.refused[one.endpoint] = one.detail
             elif one.kind == EventKind.PEER_UP:
                 self.refused.pop(one.endpoint, None)
