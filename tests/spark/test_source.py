@@ -255,7 +255,7 @@ def test_a_loss_ends_the_query_and_says_what_is_lost(spark: Any, tmp_path: Path)
 
 @since(*LIMITS, "a batch does not say where it begins")
 def test_a_producer_that_is_taken_out_of_the_list_is_told_once(spark: Any, tmp_path: Path) -> None:
-    """One run goes on without it; later ones do not need to be told, and read it on if it is back."""
+    """One run goes on without it; later ones need not be told, and read it on if it is back."""
     one, two = Shown(tmp_path / "one", 10), Shown(tmp_path / "two", 10)
     both = f"{one.endpoint},{two.endpoint}"
     stream = Stream(spark, tmp_path)
