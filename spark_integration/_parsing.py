@@ -37,6 +37,18 @@ def flag(name: str, value: str) -> bool:
     return word == "true"
 
 
+def one_of(*words: str) -> Callable[[str, str], str]:
+    """Return what reads one of some words."""
+
+    def parsed(name: str, value: str) -> str:
+        word = value.strip().lower()
+        if word not in words:
+            raise UsageError(f"option {name} is {value!r}; it is {' or '.join(words)}")
+        return word
+
+    return parsed
+
+
 def whole(least: int, most: int) -> Callable[[str, str], int]:
     """Return what reads a whole number of that range."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from meshmsg import UsageError
-from meshmsg.spark._parsing import TIMEOUT_MAX_S, endpoints, near, seconds, size, text
+from meshmsg.spark._parsing import TIMEOUT_MAX_S, endpoints, near, one_of, seconds, size, text
 
 SPOOL_BYTES_MIN = 2**24
 """Bytes that the rows of a task may take on its disk, at least."""
@@ -19,6 +19,9 @@ SPOOL_BYTES_MAX = 2**50
 """The same, at most."""
 SEND_TIMEOUT_S = 120.0
 """Seconds that a task waits while no row is acknowledged, if nothing is said."""
+
+CONTENT, GIVEN = "content", "given"
+"""In which order the rows of a task are numbered: that of their content, or as Spark gives them."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class SinkOptions:
     security: str | None = None
     spool_folder: str | None = None
     spool_bytes: int = 2**30
+    row_order: str = CONTENT
 
 
 _OPTIONS: dict[str, tuple[Callable[[str, str], Any], str]] = {
@@ -38,6 +42,7 @@ _OPTIONS: dict[str, tuple[Callable[[str, str], Any], str]] = {
     "security": (text, "security"),
     "spoolFolder": (text, "spool_folder"),
     "spoolBytes": (size(SPOOL_BYTES_MIN, SPOOL_BYTES_MAX), "spool_bytes"),
+    "rowOrder": (one_of(CONTENT, GIVEN), "row_order"),
 }
 OPTION_NAMES = tuple(_OPTIONS)
 """All options of the sink, as they are spelled."""

@@ -1,11 +1,12 @@
 """The columns that can be written, and what a spool takes of their record batches.
 
-Not here: sending (sending.py). Law: where no row has headers, no row is made a Python object.
+Not here: whether each row can be sent (checks.py), sending (sending.py). Law: where no
+row has headers, no row is made a Python object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from meshmsg import UsageError
@@ -52,28 +53,23 @@ def check_schema(schema: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def put(spool: Spool, batch: pa.RecordBatch, first: int, timeout: float) -> int:
+def put(spool: Spool, batch: pa.RecordBatch, timeout: float) -> int:
     """Put the rows of a batch into a spool, in their order.
 
     Args:
         spool: Where to.
-        batch: Rows.
-        first: The number of the first one in its task, for errors.
+        batch: Rows that were checked (checks.py).
         timeout: Seconds to wait for room.
 
     Returns:
         Their bytes, without what stands beside them.
 
     Raises:
-        UsageError: A value is null.
         SpoolFullError, TimedOutError, TooLargeError: As `Spool.append`.
     """
     import pyarrow as pa
 
     values = batch.column(VALUE)
-    if values.null_count:
-        row = first + values.is_null().index(True).as_py()
-        raise UsageError(f"row {row:,} of the task has no value: a message has one; use coalesce")
     if batch.num_rows == 0:
         return 0
     if HEADERS in batch.schema.names and batch.column(HEADERS).null_count < batch.num_rows:
@@ -93,8 +89,13 @@ def _messages(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield {
             "data": _octets(row[VALUE]),
             "key": None if row.get(KEY) is None else _octets(row[KEY]),
-            "headers": {one["key"]: one["value"] or b"" for one in headers} or None,
+            "headers": headers_of(headers),
         }
+
+
+def headers_of(headers: Iterable[dict[str, Any]]) -> dict[str, bytes] | None:
+    """Return them as a message has them: of one name the last, and of a null nothing."""
+    return {one["key"]: one["value"] or b"" for one in headers} or None
 
 
 def _octets(value: str | bytes) -> bytes:

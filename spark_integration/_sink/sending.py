@@ -1,7 +1,8 @@
 """What a task does: put its rows on its disk, send them from there, wait until all are done.
 
-Not here: which class of Spark's that is (writers.py). Law: a row's name is that of the query, its
-batch, its partition, and its place in it; so whoever sends it again gives it the same name, and a
+Not here: which class of Spark's that is (writers.py), the order of rows (ordering.py). Law: a row's
+name is that of the query, its batch, its partition, and its place in an order that depends only on
+the rows, unless the user says otherwise; so whoever sends it again gives it the same name, and a
 receiver that remembers names does it once.
 """
 
@@ -14,7 +15,10 @@ from typing import TYPE_CHECKING
 import meshmsg as mm
 from meshmsg.spark._protected import protected
 
+from .checks import checked
 from .folders import own_folder
+from .options import CONTENT
+from .ordering import in_order
 from .rows import put
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 UUID_SIZE = 16
 """Bytes of what the rows of a partition are called."""
 _CAUSES = (mm.EventKind.CONNECT_FAILED, mm.EventKind.HANDSHAKE_FAILED, mm.EventKind.PEER_DOWN)
+_STUCK = (mm.EventKind.UNSENDABLE, mm.EventKind.SPOOL_STOPPED)
+"""What stops rows though somebody is connected."""
 
 
 class SinkError(mm.MeshError):
@@ -66,9 +72,10 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
         mm.Push(spool=spool, connect=list(options.endpoints), require="acks") as push,
     ):
         rows = octets = 0
-        for batch in batches:
+        right = checked(batches)
+        for batch in in_order(right, folder) if options.row_order == CONTENT else right:
             try:
-                octets += put(spool, batch, rows, options.send_timeout)
+                octets += put(spool, batch, options.send_timeout)
             except mm.TimedOutError as error:
                 raise _late(push, options) from error
             rows += batch.num_rows
@@ -104,10 +111,16 @@ def _late(push: mm.Push, options: SinkOptions) -> SinkError:
 
 
 def _why(push: mm.Push) -> str:
-    peers = push.peers()
-    if peers:
-        return f"{len(peers)} connected, which take no more or do not acknowledge"
-    for event in reversed(push.events()):
-        if event.kind in _CAUSES:
-            return f"none is connected; the last attempt: {event.detail or event.reason.name}"
-    return "none is connected"
+    peers, events = push.peers(), push.events(since=0)
+    told = next(
+        (one for one in reversed(events) if one.kind in (_STUCK if peers else _CAUSES)), None
+    )
+    if not peers:
+        last = f"; the last attempt: {told.detail or told.reason.name}" if told else ""
+        return f"none is connected{last}"
+    connected = f"{len(peers)} connected, which take no more or do not acknowledge"
+    if told is None:
+        return connected
+    most = [peer.takes_bytes for peer in peers if peer.takes_bytes is not None]
+    now = f"; those that are connected now take up to {max(most):,} bytes" if most else ""
+    return f"{connected}; the last event ({told.kind.name}) is of a row {told.detail}{now}"

@@ -139,7 +139,7 @@ class RowStreamWriter(DataSourceStreamWriter):
 def _plain(value: Any) -> Any:
     """Return what Arrow knows: headers as pairs, text and octets as bytes."""
     if isinstance(value, list):
-        return [(one["key"], _plain(one["value"])) for one in value]
+        return [None if one is None else (one["key"], _plain(one["value"])) for one in value]
     if isinstance(value, str):
         return value.encode()
     return bytes(value) if isinstance(value, bytearray) else value

@@ -1,4 +1,5 @@
-"""Spools that have left a mesh: whether something of them was not read, and when their places go.
+"""Spools that have left a mesh, or a list of endpoints: whether something of them was not read, and
+what becomes of their places.
 
 Not here: who has left (discovery.py). Law: a spool that was read to its end may go; who comes back
 within `offsetTimeout` was not gone. A place goes only if the user said after which time. Time is
@@ -18,6 +19,39 @@ from .options import SourceOptions
 LOG = logging.getLogger("meshmsg")
 PLACES_TOLD = 1_000
 """Spools of an offset from which on the log says how many there are, each time that doubles."""
+
+
+def unlisted(places: Places, gone: Iterable[str], options: SourceOptions) -> Places:
+    """Return what the places are of spools that no named endpoint shows, though all answer.
+
+    They stay in the offset and say that they are gone: it is told once, and is no error of later
+    runs. A spool that comes back is read on from its place.
+
+    Args:
+        places: How far all are read.
+        gone: Which of them nobody shows.
+        options: Of the source.
+
+    Raises:
+        SpoolChangedError: There is one that was not gone before, and `failOnDataLoss` is true.
+    """
+    left = [uuid for uuid in gone if not places[uuid].gone]
+    for uuid in left:
+        place = places[uuid]
+        if options.fail_on_loss:
+            raise mm.SpoolChangedError(
+                f"the spool {uuid}, read up to {place.next - 1}, is shown by none of the "
+                "endpoints, and all of them answer: was its folder made anew, or its endpoint "
+                "taken out of the list? A batch with failOnDataLoss=false goes on without it",
+                uuid=uuid,
+                epoch=place.epoch,
+            )
+        LOG.warning(
+            "left out: the spool %s, read up to %d, is shown by none of the endpoints, and what it "
+            "has behind that is not read; should it come back, it is read on from there",
+            *(uuid, place.next - 1),
+        )
+    return {uuid: places[uuid]._replace(gone=1) for uuid in left}
 
 
 class Leaving:

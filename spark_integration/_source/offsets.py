@@ -30,6 +30,8 @@ class Place(NamedTuple):
     """Where the batch that ends here began; 0: that is not known."""
     rows: int = 0
     """How many numbers a task of the batch that ends here has at most; 0: as many as there are."""
+    gone: int = 0
+    """1: no endpoint showed it, and the query was told to go on without it."""
 
 
 Places = dict[str, Place]
@@ -66,7 +68,8 @@ def to_json(places: Mapping[str, Place]) -> dict[str, Any]:
 def _words(place: Place) -> dict[str, int]:
     kept = {"kept": place.kept} if place.kept else {}
     rows = {"rows": place.rows} if place.rows else {}
-    return {"epoch": place.epoch, **kept, "next": place.next, **rows}
+    gone = {"gone": place.gone} if place.gone else {}
+    return {"epoch": place.epoch, **gone, **kept, "next": place.next, **rows}
 
 
 def from_json(offset: Mapping[str, Any]) -> Places:
@@ -93,13 +96,16 @@ def from_json(offset: Mapping[str, Any]) -> Places:
 def _numbers(place: Place) -> bool:
     right = all(isinstance(n, int) and not isinstance(n, bool) for n in place)
     there = 0 < place.next <= SEQ_MAX and 0 <= place.kept <= place.next
-    return right and there and 0 <= place.epoch < 2**32 and 0 <= place.rows <= SEQ_MAX
+    known = 0 <= place.epoch < 2**32 and 0 <= place.gone <= 1
+    return right and there and known and 0 <= place.rows <= SEQ_MAX
 
 
 def on(place: Place, shown: Shown) -> Place:
     """Return the place behind what is durable; the same one if nothing came: an epoch alone is no
-    news, as each new text of an offset is a batch."""
-    return Place(shown.stable, shown.epoch) if shown.stable > place.next else place
+    news, as each new text of an offset is a batch. One that was gone is back, which is news."""
+    if shown.stable > place.next:
+        return Place(shown.stable, shown.epoch)
+    return place._replace(gone=0) if place.gone else place
 
 
 def behind(start: Places, end: Places, *, told: bool) -> Places:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import meshmsg as mm
 
-from .leaving import Leaving
+from .leaving import Leaving, unlisted
 from .lives import Lives, look_before
 from .moments import number_at
 from .naming import GroupName
@@ -113,12 +113,12 @@ class Planner:
         self._tell()
         if clash := self._watch.clash():
             raise mm.UsageError(clash)
-        self._check(places, shown)
+        left = self._check(places, shown)
         late = self._lives.check(places, shown)
         ahead = {
             uuid: on(place, shown[uuid]) if uuid in shown and uuid not in late else place
             for uuid, place in places.items()
-        }
+        } | left
         self._last = ahead
         joined = {
             uuid: Place(one.first, one.epoch, kept=one.first)  # nothing of it is read yet
@@ -126,7 +126,7 @@ class Planner:
             if uuid not in places
         }
         if least is not None and self._target is None and self._early(places, ahead, least):
-            return self._end(places, {**places, **joined})
+            return self._end(places, {**places, **left, **joined})
         if rows is not None:
             ahead = limited(places, ahead, rows)
         if size is not None:
@@ -295,8 +295,9 @@ class Planner:
         waited = self._clock() - self._began
         return rows_between(places, ahead) < least and waited < self._options.max_delay
 
-    def _check(self, places: Places, shown: Mapping[str, Shown]) -> None:
-        """Raise for what cannot be read any more, or is not what it was."""
+    def _check(self, places: Places, shown: Mapping[str, Shown]) -> Places:
+        """Raise for what cannot be read any more, or is not what it was; return the places that are
+        gone on without from now on."""
         for uuid, place in places.items():
             one = shown.get(uuid)
             if one is None:
@@ -316,14 +317,8 @@ class Planner:
         gone = [uuid for uuid in self._assigned(places) if uuid not in seen]
         if self._options.mesh is not None:
             self._leaving.check(places, gone, shown, self._watch.unheard())
-        elif gone and self._options.fail_on_loss and not self._watch.silent():
-            raise mm.SpoolChangedError(
-                f"the spool {gone[0]}, read up to {places[gone[0]].next - 1}, is shown by none of "
-                "the endpoints, and all of them answer: was its folder made anew? "
-                "failOnDataLoss=false goes on without it",
-                uuid=gone[0],
-                epoch=places[gone[0]].epoch,
-            )
+            return {}
+        return {} if self._watch.silent() else unlisted(places, gone, self._options)
 
     def _wait_for(self, uuid: str, place: Place, one: Shown) -> None:
         """A view is behind for a second or so; what stays so is a copy."""

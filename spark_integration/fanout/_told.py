@@ -37,7 +37,8 @@ class FanOutStats:
     Attributes:
         submitted: Items that were given to it.
         done: Items whose result is there.
-        failed: Items that were given up (`ItemError`), or whose future was cancelled.
+        failed: Items that were given up (`ItemError`), or whose future was cancelled: also those
+            that a `map` had read ahead as it was left.
         open: Items that are neither.
         again: Times that an item was tried again, as its function raised or its worker was lost.
         late: Results of items that had one already.

@@ -31,6 +31,8 @@ class Receiver:
         self.pull = mm.Pull(bind=of_its_own(), ack="manual")
         self.came: Counter[bytes] = Counter()
         self.done: list[bytes] = []
+        self.named: dict[Any, set[bytes]] = {}
+        """By the name of a row: what came under it."""
         self._window = mm.MemoryDedupeWindow(limit=100_000)
         self.at_first: Callable[[], None] | None = None
         """Called once some have come, and none is acknowledged."""
@@ -42,6 +44,7 @@ class Receiver:
             while True:
                 for message in self.pull.recv_many(timeout=WAIT_S):
                     self.came[bytes(message)] += 1
+                    self.named.setdefault(message.seq, set()).add(bytes(message))
                     if self.at_first is not None:
                         first, self.at_first = self.at_first, None
                         first()
@@ -73,6 +76,31 @@ def writing(writer: Any, receiver: Receiver, **more: str) -> Any:
 def numbers(count: int = ROWS) -> list[bytes]:
     """Return what is to be done."""
     return sorted(b"%d" % number for number in range(count))
+
+
+def before_arrow() -> Any:
+    """Return the format `meshmsg_rows`: the sink with the writer of Spark 4.0."""
+    from pyspark.sql.datasource import DataSource
+
+    class BeforeArrow(DataSource):
+        """The sink with the writer of Spark 4.0; made here, so that Spark pickles all of it."""
+
+        @classmethod
+        def name(cls) -> str:
+            """Return the name of the format."""
+            return "meshmsg_rows"
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> Any:
+            """Return the writer that takes rows."""
+            from meshmsg.spark._sink.options import sink_options
+            from meshmsg.spark._sink.rows import check_schema
+            from meshmsg.spark._sink.writers import RowStreamWriter
+
+            return RowStreamWriter(
+                sink_options(self.options, overwrite=False), check_schema(schema)
+            )
+
+    return BeforeArrow
 
 
 def test_a_table_is_sent_and_each_row_has_come_when_it_returns(
@@ -139,27 +167,7 @@ def test_a_stream_of_spark_before_its_arrow_writer_is_sent_by_rows(
     spark: Any, receiver: Receiver, tmp_path: Path
 ) -> None:
     """As Spark 4.0 has it: keys that are all null, and headers, come as they are."""
-    from pyspark.sql.datasource import DataSource
-
-    class BeforeArrow(DataSource):
-        """The sink with the writer of Spark 4.0; made here, so that Spark pickles all of it."""
-
-        @classmethod
-        def name(cls) -> str:
-            """Return the name of the format."""
-            return "meshmsg_rows"
-
-        def streamWriter(self, schema: Any, overwrite: bool) -> Any:
-            """Return the writer that takes rows."""
-            from meshmsg.spark._sink.options import sink_options
-            from meshmsg.spark._sink.rows import check_schema
-            from meshmsg.spark._sink.writers import RowStreamWriter
-
-            return RowStreamWriter(
-                sink_options(self.options, overwrite=False), check_schema(schema)
-            )
-
-    spark.dataSource.register(BeforeArrow)
+    spark.dataSource.register(before_arrow())
     shown = Shown(tmp_path / "spool", ROWS)
     try:
         query = (

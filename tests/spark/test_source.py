@@ -253,6 +253,28 @@ def test_a_loss_ends_the_query_and_says_what_is_lost(spark: Any, tmp_path: Path)
         assert stream.offsets() == [(uuid, seq) for seq in read]
 
 
+@since(*LIMITS, "a batch does not say where it begins")
+def test_a_producer_that_is_taken_out_of_the_list_is_told_once(spark: Any, tmp_path: Path) -> None:
+    """One run goes on without it; later ones need not be told, and read it on if it is back."""
+    one, two = Shown(tmp_path / "one", 10), Shown(tmp_path / "two", 10)
+    both = f"{one.endpoint},{two.endpoint}"
+    stream = Stream(spark, tmp_path)
+    try:
+        stream.run(both, startingOffsets="earliest")
+        with pytest.raises(Exception, match="or its endpoint taken out of the list"):
+            stream.run(one.endpoint)
+        stream.run(one.endpoint, failOnDataLoss="false")
+        for spool in (one.spool, two.spool):
+            spool.append(b"11")
+        stream.run(one.endpoint)
+        stream.run(both)
+        ends = [(one.spool.info().uuid, 11), (two.spool.info().uuid, 11)]
+    finally:
+        one.close()
+        two.close()
+    assert stream.offsets() == sorted((uuid, seq) for uuid, n in ends for seq in range(1, n + 1))
+
+
 @since(*LIMITS, "a stream has no limits of a batch")
 def test_commits_trim_behind_the_query(spark: Any, tmp_path: Path) -> None:
     """What is left is what the last batches had: those are committed last, or by the next run."""

@@ -35,12 +35,14 @@ def test_options_are_read_and_have_defaults() -> None:
         "spoolBytes": "64m",
         "spoolFolder": "/rows",
         "security": "/keys.toml",
+        "rowOrder": "Given",
         "checkpointLocation": "/c",
     }
     assert sink_options(given, overwrite=False) == SinkOptions(
-        ("tcp://a:1", "tcp://b:2"), 5.0, "/keys.toml", "/rows", 2**26
+        ("tcp://a:1", "tcp://b:2"), 5.0, "/keys.toml", "/rows", 2**26, "given"
     )
-    assert sink_options({"path": "tcp://a:1"}, overwrite=False).send_timeout == 120.0
+    unsaid = sink_options({"path": "tcp://a:1"}, overwrite=False)
+    assert (unsaid.send_timeout, unsaid.row_order) == (120.0, "content")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,7 @@ def test_options_are_read_and_have_defaults() -> None:
         ({"endpoint": "tcp://a:1"}, False, "did you mean endpoints?"),
         ({"path": "tcp://a:1", "sendTimeout": "soon"}, False, "sendTimeout is 'soon'"),
         ({"path": "tcp://a:1", "spoolBytes": "1k"}, False, "spoolBytes is '1k'"),
+        ({"path": "tcp://a:1", "rowOrder": "any"}, False, "it is content or given"),
         ({"path": "tcp://a:1,tcp://a:1"}, False, "names something twice"),
     ],
 )
@@ -125,7 +128,8 @@ def sending(batches: list[Any], options: SinkOptions, name: bytes = NAME) -> Any
 
 
 def test_rows_become_messages_in_their_order(receiver: Receiver, tmp_path: Path) -> None:
-    """Values, keys and headers, of binary and of strings; it ends once all are acknowledged."""
+    """Values, keys and headers, of binary and of strings; it ends once all are acknowledged. They
+    are sent as they are given, if that is said."""
     headers = [[{"key": "h", "value": b"v"}], None, []]
     batches = [
         pa.record_batch({"value": [b"1", b"2"]}),
@@ -133,7 +137,7 @@ def test_rows_become_messages_in_their_order(receiver: Receiver, tmp_path: Path)
         pa.record_batch({"value": ["5", "6", "7"], "key": ["a", "b", "c"], "headers": headers}),
         pa.record_batch({"value": pa.array([], pa.binary())}),
     ]
-    done = sending(batches, receiver.options(tmp_path))
+    done = sending(batches, receiver.options(tmp_path, row_order="given"))
     got = receiver.take(7)
     assert done.result(WAIT_S)[0] == 7
     assert [bytes(m) for m in got] == [b"%d" % n for n in range(1, 8)]
@@ -161,7 +165,7 @@ def test_rows_of_spark_before_arrow_have_the_types_of_the_columns(
     assert [batch.num_rows for batch in batches] == [ROWS_AT_ONCE, 2]
     assert batches[0].schema == batches[1].schema
     assert batches[0].schema.field("key").type == pa.binary()
-    done = sending(batches, receiver.options(tmp_path))
+    done = sending(batches, receiver.options(tmp_path, row_order="given"))
     got = receiver.take(len(rows))
     assert done.result(WAIT_S)[0] == len(rows)
     assert [bytes(m) for m in got] == [b"%d" % n for n in range(ROWS_AT_ONCE)] + [b"a", b"b"]
@@ -196,6 +200,83 @@ def test_who_sends_again_uses_the_same_names(receiver: Receiver, tmp_path: Path)
         new.append([receiver.window.add(message) for message in receiver.take(3)])
         done.result(WAIT_S)
     assert new == [[True] * 3, [False] * 3, [True] * 3]
+
+
+@pytest.mark.parametrize("order", ["content", "given"])
+def test_rows_in_another_order_have_the_same_names(
+    receiver: Receiver, tmp_path: Path, order: str
+) -> None:
+    """As behind a shuffle, when a batch is sent again. As they are given, others have their names:
+    of a batch that was half acknowledged a window would take some twice, and others not at all."""
+    called = []
+    for batches in (["c", "a", "b", "d"],), (["d", "b"], ["a", "c"]):
+        rows = [pa.record_batch({"value": batch}) for batch in batches]
+        sent = sending(rows, receiver.options(tmp_path, row_order=order))
+        called.append({message.seq: bytes(message) for message in receiver.take(4)})
+        assert sent.result(WAIT_S)[0] == 4
+    assert all(len(names) == 4 for names in called)
+    assert (called[0] == called[1]) is (order == "content")
+
+
+HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+@pytest.mark.parametrize(
+    ("column", "good", "bad", "words"),
+    [
+        ("headers", [("h", b"v")], [("h", b""), None], "has a null among its headers"),
+        ("headers", None, [(None, b"v")], "has a header whose key is null"),
+        ("headers", [], [("", b"v")], "whose key is '', of 0 bytes; it has 1 to 255"),
+        ("headers", [("h", None)], [("h" * 256, b"")], "of 256 bytes; it has 1 to 255"),
+        ("headers", None, [("h", b"v" * 16_369)], "key and headers, with the time, of 16,385"),
+        ("key", b"k" * 16_370, b"k" * 16_371, "key and headers, with the time, of 16,385 bytes"),
+    ],
+)
+def test_what_cannot_go_along_is_refused_with_its_row(
+    receiver: Receiver, tmp_path: Path, column: str, good: Any, bad: Any, words: str
+) -> None:
+    """Counted as the rows are given; what is just right is sent, a null header as no octets."""
+    kind = HEADER if column == "headers" else pa.binary()
+    batches = [
+        pa.record_batch({"value": ["z", "y"], column: pa.array([good, None], kind)}),
+        pa.record_batch({"value": ["x", "a"], column: pa.array([None, bad], kind)}),
+    ]
+    with pytest.raises(mm.MeshError) as failed:
+        sending(batches, receiver.options(tmp_path)).result(WAIT_S)
+    assert "row 3 of the task" in str(failed.value)
+    assert words in str(failed.value)
+    done = sending(batches[:1], receiver.options(tmp_path), b"m" * 16)
+    assert [bytes(one) for one in receiver.take(2)] == [b"y", b"z"]
+    assert done.result(WAIT_S)[0] == 2
+
+
+def test_a_header_that_is_null_is_refused_of_rows_as_well(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    """Before Spark 4.1 they come one by one."""
+    from pyspark.sql import Row
+
+    from meshmsg.spark._sink.writers import RowStreamWriter
+
+    writer = RowStreamWriter(receiver.options(tmp_path), ("value", "headers"))
+    batches = list(writer._batches(iter([Row(value="v", headers=[None])])))
+    with pytest.raises(mm.UsageError, match="row 0 of the task has a null among its headers"):
+        sending(batches, receiver.options(tmp_path)).result(WAIT_S)
+
+
+def test_a_row_that_is_too_large_for_its_receiver_is_the_reason_that_is_told(
+    tmp_path: Path,
+) -> None:
+    """And not only that the receiver does not acknowledge."""
+    with mm.Pull(bind=of_its_own(), ack="manual", message_size_max=10_000) as pull:
+        options = SinkOptions((pull.endpoint,), send_timeout=1.0, spool_folder=str(tmp_path))
+        done = sending([pa.record_batch({"value": ["ok", "x" * 50_000]})], options)
+        pull.recv(timeout=WAIT_S).ack()
+        with pytest.raises(mm.MeshError) as failed:
+            done.result(WAIT_S)
+    assert "UNSENDABLE" in str(failed.value)
+    assert "of 50000 bytes in 1 frame; the peers say they take 10000" in str(failed.value)
+    assert "connected now take up to 10,000 bytes" in str(failed.value)
 
 
 def test_a_value_that_is_null_is_refused_with_its_row(receiver: Receiver, tmp_path: Path) -> None:
