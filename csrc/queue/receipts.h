@@ -22,7 +22,7 @@ typedef struct mmi_receipts {
     uint64_t last;               /* number that was given; 0: none yet */
     uint64_t open;               /* numbers whose outcome is not known yet */
     bool news;                   /* one is known since somebody asked (mmi_receipts_news) */
-    mmi_source source; /* told of each that has a number, whether it is known here or not */
+    mmi_source source;           /* told of each that has a number, whether it is known here or not */
 } mmi_receipts;
 
 void mmi_receipts_fini(mmi_receipts *r);

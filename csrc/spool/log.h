@@ -27,47 +27,46 @@ enum {
     MMI_SPOOL_FILE_DEFAULT = 64 * 1024 * 1024,   /* octets of a segment file */
     MMI_SPOOL_FILE_MIN = 64 * 1024,              /* octets */
     MMI_SPOOL_BATCH_DEFAULT = 4 * 1024 * 1024,   /* octets that wait, and are written at once */
-    MMI_SPOOL_BATCH_OS = 512 * 1024, /* the same at the level "os": what a core's cache holds */
-    MMI_SPOOL_LARGE_PART = 4, /* of the largest batch: the sync of what is larger may wait */
-    MMI_SPOOL_BATCHES_A_SYNC = 4, /* as many octets as the largest has, so often: no longer */
-    MMI_SPOOL_BATCHES_A_FILE = 4, /* at least, of the largest */
-    MMI_SPOOL_FILES_A_LIMIT = 4, /* about as many share max_messages, so that some can go */
-    MMI_SPOOL_RESERVE = 1024 * 1024, /* octets of room for an opening on a full disk, at most */
-    MMI_SPOOL_OWNER = 127, /* octets */
-    MMI_SPOOL_NOTE_US = 1000000 /* microseconds between writes of its state, while it changes */
+    MMI_SPOOL_BATCH_OS = 512 * 1024,             /* the same at the level "os": what a core's cache holds */
+    MMI_SPOOL_LARGE_PART = 4,                    /* of the largest batch: the sync of what is larger may wait */
+    MMI_SPOOL_BATCHES_A_SYNC = 4,                /* as many octets as the largest has, so often: no longer */
+    MMI_SPOOL_BATCHES_A_FILE = 4,                /* at least, of the largest */
+    MMI_SPOOL_FILES_A_LIMIT = 4,                 /* about as many share max_messages, so that some can go */
+    MMI_SPOOL_RESERVE = 1024 * 1024,             /* octets of room for an opening on a full disk, at most */
+    MMI_SPOOL_OWNER = 127,                       /* octets */
+    MMI_SPOOL_NOTE_US = 1000000                  /* microseconds between writes of its state, while it changes */
 };
-enum { MMI_SPOOL_REPEATED = 3 }; /* beside mm_err, of put */
+enum { MMI_SPOOL_REPEATED = 3 };                 /* beside mm_err, of put */
 
 typedef enum mmi_spool_level { MMI_SPOOL_BUFFERED, MMI_SPOOL_OS, MMI_SPOOL_DISK } mmi_spool_level;
 
 typedef struct mmi_spool_opts {
-    mmi_spool_level level; /* what it takes to be read, and done for who waits */
-    uint64_t file_bytes; /* 0: the default */
-    uint32_t batch_bytes; /* likewise */
-    uint64_t max_bytes, max_messages; /* 0: no limit */
-    uint64_t
-        segment_age_us; /* a file whose first message is older has no more; 0: as there is room */
-    bool gaps; /* what is harmed is left out and told of; else it is not opened */
-    bool remote; /* also on a file system of another machine */
-    uint64_t known_seq; /* up to there readers know that all was durable */
-    uint32_t producers_max; /* 0: MMI_PRODUCERS_MAX */
-    const char *owner; /* who opens it, for whoever finds it open; NULL: nobody says */
-    const uint8_t *uuid; /* of one that is made, while it is opened; NULL: random */
+    mmi_spool_level level;       /* what it takes to be read, and done for who waits */
+    uint64_t file_bytes;         /* 0: the default */
+    uint32_t batch_bytes;        /* likewise */
+    uint64_t max_bytes, max_messages;   /* 0: no limit */
+    uint64_t segment_age_us;     /* a file whose first message is older has no more; 0: as there is room */
+    bool gaps;                   /* what is harmed is left out and told of; else it is not opened */
+    bool remote;                 /* also on a file system of another machine */
+    uint64_t known_seq;          /* up to there readers know that all was durable */
+    uint32_t producers_max;      /* 0: MMI_PRODUCERS_MAX */
+    const char *owner;           /* who opens it, for whoever finds it open; NULL: nobody says */
+    const uint8_t *uuid;         /* of one that is made, while it is opened; NULL: random */
     void *arg;
-    uint64_t (*now_us)(void *arg); /* wall clock */
+    uint64_t (*now_us)(void *arg);      /* wall clock */
     void (*random)(void *arg, void *buf, size_t size);
 } mmi_spool_opts;
 
 /* What was found as it was opened. */
 typedef struct mmi_spool_report {
-    bool made, unclean; /* it is new; it was not closed in order */
-    uint64_t torn_bytes; /* that were behind the last batch */
-    uint64_t torn_left; /* of those, that are not in quarantine, as there is no room on the disk */
-    uint64_t lost_first, lost_last; /* numbers that were durable and are gone; 0: none */
-    uint64_t harmed_at; /* then: where, in the file of base_seq harmed_file */
+    bool made, unclean;          /* it is new; it was not closed in order */
+    uint64_t torn_bytes;         /* that were behind the last batch */
+    uint64_t torn_left;          /* of those, that are not in quarantine, as there is no room on the disk */
+    uint64_t lost_first, lost_last;   /* numbers that were durable and are gone; 0: none */
+    uint64_t harmed_at;          /* then: where, in the file of base_seq harmed_file */
     uint64_t harmed_file;
-    uint64_t copied; /* messages that were not proved to be durable, and are now */
-    char owner[MMI_SPOOL_OWNER + 1]; /* with MM_EAGAIN: who has it, as it says */
+    uint64_t copied;             /* messages that were not proved to be durable, and are now */
+    char owner[MMI_SPOOL_OWNER + 1];   /* with MM_EAGAIN: who has it, as it says */
 } mmi_spool_report;
 
 /* What waits, or is written. */
@@ -80,9 +79,9 @@ typedef struct mmi_spool_pending {
 /* Why something found no room, and what there was at that moment. */
 typedef enum mmi_spool_full {
     MMI_SPOOL_FULL_NEVER,
-    MMI_SPOOL_FULL_MESSAGES, /* max_messages */
-    MMI_SPOOL_FULL_BYTES, /* max_bytes */
-    MMI_SPOOL_FULL_DISK /* no room for another file */
+    MMI_SPOOL_FULL_MESSAGES,     /* max_messages */
+    MMI_SPOOL_FULL_BYTES,        /* max_bytes */
+    MMI_SPOOL_FULL_DISK          /* no room for another file */
 } mmi_spool_full;
 
 typedef struct mmi_spool_refusal {
@@ -97,44 +96,42 @@ typedef struct mmi_spool {
     mmi_slots state;
     uint8_t uuid[MMI_SPOOL_UUID];
     uint32_t epoch;
-    uint64_t *bases; /* base_seq of each file, ascending; the last one is written to */
-    uint64_t *ends; /* octets of each file but the last */
+    uint64_t *bases;             /* base_seq of each file, ascending; the last one is written to */
+    uint64_t *ends;              /* octets of each file but the last */
     uint32_t file_count, file_cap;
-    uint64_t sealed_bytes; /* of all but the last */
-    mmi_spool_file file; /* the last */
-    int spare; /* with room for a whole file; < 0: none */
-    uint64_t spare_stale; /* octets that a file that went left in it */
-    int again; /* what trim_run made the spare, for trim_done; < 0: none */
+    uint64_t sealed_bytes;       /* of all but the last */
+    mmi_spool_file file;         /* the last */
+    int spare;                   /* with room for a whole file; < 0: none */
+    uint64_t spare_stale;        /* octets that a file that went left in it */
+    int again;                   /* what trim_run made the spare, for trim_done; < 0: none */
     uint64_t again_stale;
     mmi_spool_pending pending, writing;
     uint64_t last_seq, written_seq, durable_seq;
-    uint64_t time_us; /* of the last batch: time never goes back */
-    uint64_t start_seq; /* what is below it went, or is to go */
-    uint64_t clean_seq; /* below it no two messages have one key (spool/compact.h) */
-    mmi_producers producers; /* of all that was put */
-    uint64_t origin_seq; /* no message below it has an origin; 0: none has; its state says so */
-    uint64_t
-        listed_seq; /* the file of the producers has those of all messages up to it; 0: there is none */
-    uint64_t begun_us; /* when the first message of the last file was written; 0: it has none */
-    uint64_t noted_seq, noted_us; /* what its state says, and since when */
-    uint64_t synced_end; /* of the last file: up to there all is durable */
-    uint64_t then_end; /* where the last file ends when what is being written is */
-    bool cramped; /* the last file has no room of its own: nothing more goes into it */
-    bool busy; /* between take and wrote */
-    bool wants_spare, no_spare; /* put needs one; there was no room for it */
-    bool wants_roll; /* the last file is to have nothing more, so that it can go */
-    bool full; /* the last that was put found no room */
-    mmi_spool_refusal refused; /* the last one for want of room */
-    bool reserved; /* there is room for an opening on a full disk */
+    uint64_t time_us;            /* of the last batch: time never goes back */
+    uint64_t start_seq;          /* what is below it went, or is to go */
+    uint64_t clean_seq;          /* below it no two messages have one key (spool/compact.h) */
+    mmi_producers producers;     /* of all that was put */
+    uint64_t origin_seq;         /* no message below it has an origin; 0: none has; its state says so */
+    uint64_t listed_seq;         /* the file of the producers has those of all messages up to it; 0: there is none */
+    uint64_t begun_us;           /* when the first message of the last file was written; 0: it has none */
+    uint64_t noted_seq, noted_us;   /* what its state says, and since when */
+    uint64_t synced_end;         /* of the last file: up to there all is durable */
+    uint64_t then_end;           /* where the last file ends when what is being written is */
+    bool cramped;                /* the last file has no room of its own: nothing more goes into it */
+    bool busy;                   /* between take and wrote */
+    bool wants_spare, no_spare;  /* put needs one; there was no room for it */
+    bool wants_roll;             /* the last file is to have nothing more, so that it can go */
+    bool full;                   /* the last that was put found no room */
+    mmi_spool_refusal refused;   /* the last one for want of room */
+    bool reserved;               /* there is room for an opening on a full disk */
     bool failed;
-    bool trim_failed; /* what trim_run found, for trim_done */
-    bool wants_list; /* the file of the producers is to be written, if it is behind */
+    bool trim_failed;            /* what trim_run found, for trim_done */
+    bool wants_list;             /* the file of the producers is to be written, if it is behind */
 } mmi_spool;
 
 /* Opens the spool in that folder, or makes one.  MM_EAGAIN: somebody else has it; MMI_SPOOL_HARMED: harmed, see the
  * report; MM_ENOTSUP: of a later version; MM_EINVAL: options; as mmi_spool_folder_check; or the disk's. */
-int mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_opts *opts,
-                   mmi_spool_report *report);
+int mmi_spool_open(mmi_spool *s, const mmi_files *files, int dir, const mmi_spool_opts *opts, mmi_spool_report *report);
 /* Says that it was closed in order, if nothing failed and nothing waits; closes all. */
 int mmi_spool_close(mmi_spool *s);
 /* Closes its files and writes nothing: after a fork, in the child; it is found as after a crash of the process. */
@@ -148,23 +145,22 @@ int mmi_spool_put(mmi_spool *s, const mmi_spool_record *r, uint64_t *seq);
 /* What is to be done on the disk. */
 typedef struct mmi_spool_job {
     mmi_spool_batch batch;
-    bool rolls; /* into a new file, whose head this is; also without a batch */
+    bool rolls;                  /* into a new file, whose head this is; also without a batch */
     mmi_spool_head head;
     bool syncs;
-    bool notes; /* its state is to be written, with durable_seq as it is behind the sync */
-    bool spares; /* a spare is to be made */
-    int used; /* the spare that the new file is made of */
-    uint64_t stale; /* octets that another left in that */
-    int spare, spare_rc; /* the one that was made; < 0: none */
-    bool marks; /* its state is to say, before anything else, that messages have origins */
-    uint8_t
-        *list; /* of the producers, to be written once all that is taken is durable; NULL: not */
+    bool notes;                  /* its state is to be written, with durable_seq as it is behind the sync */
+    bool spares;                 /* a spare is to be made */
+    int used;                    /* the spare that the new file is made of */
+    uint64_t stale;              /* octets that another left in that */
+    int spare, spare_rc;         /* the one that was made; < 0: none */
+    bool marks;                  /* its state is to say, before anything else, that messages have origins */
+    uint8_t *list;               /* of the producers, to be written once all that is taken is durable; NULL: not */
     size_t list_size;
     uint64_t list_seq;
-    bool listed; /* behind `write`: it was */
-    bool reserves; /* the reserve is to be made, before a spare; behind `write`: it is there */
-    mmi_spool_file file; /* the last file; behind `write` as it is then */
-    uint64_t durable_seq; /* behind `write` */
+    bool listed;                 /* behind `write`: it was */
+    bool reserves;               /* the reserve is to be made, before a spare; behind `write`: it is there */
+    mmi_spool_file file;         /* the last file; behind `write` as it is then */
+    uint64_t durable_seq;        /* behind `write` */
     int rc;
 } mmi_spool_job;
 
@@ -183,7 +179,7 @@ int mmi_spool_note(mmi_spool *s, uint64_t durable_seq);
 typedef struct mmi_spool_stated {
     uint8_t uuid[MMI_SPOOL_UUID];
     uint32_t epoch;
-    uint64_t durable_seq, clean_seq, origin_seq; /* as of mmi_spool */
+    uint64_t durable_seq, clean_seq, origin_seq;   /* as of mmi_spool */
 } mmi_spool_stated;
 bool mmi_spool_state_look(const mmi_spool_place *place, mmi_spool_stated *out);
 
@@ -198,22 +194,22 @@ mmi_spool_unlisted(const mmi_spool *s)
  * nobody knows which name is.  Reads it: as mmi_producers_read, and MM_ENOENT, MM_EIO.  Removes it; false: it may be
  * there. */
 int mmi_spool_producers_save(mmi_spool *s, uint8_t *image, size_t size, bool *saved);
-int mmi_spool_producers_list(mmi_spool *s); /* that, of all there is, which is durable; MM_ENOMEM */
-int mmi_spool_producers_load(const mmi_spool_place *place, const uint8_t uuid[MMI_SPOOL_UUID],
-                             mmi_producers *to, uint64_t *seq) MMI_WARN_UNUSED;
+int mmi_spool_producers_list(mmi_spool *s);   /* that, of all there is, which is durable; MM_ENOMEM */
+int mmi_spool_producers_load(const mmi_spool_place *place, const uint8_t uuid[MMI_SPOOL_UUID], mmi_producers *to,
+                             uint64_t *seq) MMI_WARN_UNUSED;
 bool mmi_spool_producers_drop(const mmi_spool *s);
 /* spool/producers_open.c: which producers there are, once the last file was mended.  known: there was a state. */
 int mmi_spool_producers_open(mmi_spool *s, bool known) MMI_WARN_UNUSED;
 
 /* Up to which number readers may see. */
 uint64_t mmi_spool_visible(const mmi_spool *s);
-uint64_t mmi_spool_first(const mmi_spool *s); /* the first that is still there, or the next */
-uint64_t mmi_spool_bytes(const mmi_spool *s); /* of its files, and what waits */
+uint64_t mmi_spool_first(const mmi_spool *s);   /* the first that is still there, or the next */
+uint64_t mmi_spool_bytes(const mmi_spool *s);   /* of its files, and what waits */
 /* spool/trim.c: files go that have nothing above that number, at most so many, in steps, so that others go on
  * meanwhile: how many there are; `busy` is set while they are removed, which needs no lock; and they are forgotten.
  * The room of one becomes the spare, if it is about that of a whole file. */
 uint32_t mmi_spool_trim_plan(const mmi_spool *s, uint64_t seq, uint32_t most);
-uint32_t mmi_spool_trim_run(mmi_spool *s, uint32_t files); /* how many of them went */
+uint32_t mmi_spool_trim_run(mmi_spool *s, uint32_t files);   /* how many of them went */
 void mmi_spool_trim_done(mmi_spool *s, uint32_t files);
 /* Whether messages up to that number are worth a new file, so that the last one can go: it has nothing above, and it
  * is a part of a whole file, or of max_messages, or there is no room.  true: a job begins one when there is a spare,

@@ -6,6 +6,8 @@ forgets it, so a receipt that is asked only then says what it would have said be
 
 from __future__ import annotations
 
+from typing import Any
+
 from meshmsg._binding.core import ffi, lib
 
 _SIZE: int = lib.MM_RECEIPT_BLOCK
@@ -21,14 +23,17 @@ class Known:
 
     def note(self, handle: int) -> None:
         """Take what the socket knows, unless it is closed already."""
-        room, count = 0, 1
-        while count > room:  # again, as others send meanwhile
+        count = int(lib.mm_receipts_all(handle, ffi.NULL, ffi.NULL, 0))
+        while count >= 0:
             room = 2 * count
             indexes, outcomes = ffi.new("uint64_t[]", room), ffi.new("uint8_t[]", room * _SIZE)
             count = int(lib.mm_receipts_all(handle, indexes, outcomes, room))
-        if count >= 0:
-            octets = ffi.buffer(outcomes)
-            self._blocks = {indexes[i]: octets[i * _SIZE : (i + 1) * _SIZE] for i in range(count)}
+            if 0 <= count <= room:  # else again, as others send meanwhile
+                self._take(count, indexes, ffi.buffer(outcomes))
+                return
+
+    def _take(self, count: int, indexes: Any, octets: Any) -> None:
+        self._blocks = {indexes[i]: octets[i * _SIZE : (i + 1) * _SIZE] for i in range(count)}
 
     def outcome(self, number: int) -> int:
         """Return what became of a message, an mm_receipt; MM_RECEIPT_OPEN: it was not known."""
