@@ -118,9 +118,8 @@ def _why(push: mm.Push) -> str:
     if not peers:
         last = f"; the last attempt: {told.detail or told.reason.name}" if told else ""
         return f"none is connected{last}"
-    connected = f"{len(peers)} connected, which take no more or do not acknowledge"
     if told is None:
-        return connected
+        return f"{len(peers)} connected, which take no more or do not acknowledge"
     most = [peer.takes_bytes for peer in peers if peer.takes_bytes is not None]
     now = f"; those that are connected now take up to {max(most):,} bytes" if most else ""
-    return f"{connected}; the last event ({told.kind.name}) is of a row {told.detail}{now}"
+    return f"{len(peers)} connected; the last event: {told.kind.name} {told.detail}{now}"

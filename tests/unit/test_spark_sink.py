@@ -274,7 +274,7 @@ def test_a_row_that_is_too_large_for_its_receiver_is_the_reason_that_is_told(
         pull.recv(timeout=WAIT_S).ack()
         with pytest.raises(mm.MeshError) as failed:
             done.result(WAIT_S)
-    assert "UNSENDABLE" in str(failed.value)
+    assert "1 connected; the last event: UNSENDABLE" in str(failed.value)
     assert "of 50000 bytes in 1 frame; the peers say they take 10000" in str(failed.value)
     assert "connected now take up to 10,000 bytes" in str(failed.value)
 
