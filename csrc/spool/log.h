@@ -215,11 +215,11 @@ void mmi_spool_trim_done(mmi_spool *s, uint32_t files);
  * is a part of a whole file, or of max_messages, or there is no room.  true: a job begins one when there is a spare,
  * unless wants_roll was reset, as there is no room for it. */
 bool mmi_spool_roll(mmi_spool *s, uint64_t seq);
-/* Did the last put find no room for what limits say, of bytes or of messages? */
+/* Did the last put find no room for what limits say, though there is one file only?  It can go once another is begun. */
 static inline bool
-mmi_spool_limited(const mmi_spool *s)
+mmi_spool_one_is_full(const mmi_spool *s)
 {
-    return s->full && s->refused.why != MMI_SPOOL_FULL_DISK;
+    return s->file_count == 1 && s->full && s->refused.why != MMI_SPOOL_FULL_DISK;
 }
 /* In how many microseconds the last file is too old for more (segment_age_us), so that another one is to be wanted as
  * by roll; 0: now; UINT64_MAX: it has no message, or its age is no matter. */

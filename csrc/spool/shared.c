@@ -152,9 +152,9 @@ shared_unheld(mmi_spool_shared *h, uint64_t seq, bool leased)
 }
 
 /* Files go while others put and read; nobody writes meanwhile.  If all that may go is in the last
- * one, another one is begun, when that is worth it; by a sweep only where nothing else can go, and
- * a limit had no room.  What is held is looked at each time that others have had the lock: a lease
- * that somebody was given counts. */
+ * one, another one is begun, when that is worth it; by a sweep only where that one alone reaches a
+ * limit.  What is held is looked at each time that others have had the lock: a lease that somebody
+ * was given counts. */
 uint32_t
 mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool leased)
 {
@@ -164,8 +164,7 @@ mmi_spool_shared_drop(mmi_spool_shared *h, uint64_t seq, uint32_t most, bool lea
     bool sweeps = leased && most < UINT32_MAX;
     uint64_t upto = shared_unheld(h, seq, leased);
     uint32_t files = mmi_spool_trim_plan(s, upto, most);
-    bool rolls = sweeps ? files == 0 && mmi_spool_limited(s) : files < most;
-    if (rolls && mmi_spool_roll(s, upto)) {
+    if (files < most && (!sweeps || mmi_spool_one_is_full(s)) && mmi_spool_roll(s, upto)) {
         shared_roll(h);
         files = mmi_spool_trim_plan(s, shared_unheld(h, seq, leased), most);
     }
@@ -198,7 +197,7 @@ shared_full(mmi_spool_shared *h, const mmi_spool_wait *wait, uint64_t slice_end,
         return s->failed ? MM_EIO : MM_OK;
     }
     h->room_wanted = true; /* what is done with may make some as soon as it is saved */
-    h->sweep_wanted |= mmi_spool_limited(s); /* as may what is saved, and is all that there is */
+    h->sweep_wanted |= mmi_spool_one_is_full(s); /* as may what is saved, and is all there is */
     pthread_cond_signal(&h->work);
     switch (h->overflow) {
     case MMI_SPOOL_BLOCK: return shared_sleep(h, wait, slice_end);

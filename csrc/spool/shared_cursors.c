@@ -209,7 +209,7 @@ mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c
     const mmi_spool *s = &h->spool;
     bool files = s->file_count > 1;
     uint64_t needed = files ? s->bases[1] - 1 : s->written_seq; /* so that the first one can go */
-    return h->room_wanted && c->kept && (files || mmi_spool_limited(s)) &&
+    return h->room_wanted && c->kept && (files || mmi_spool_one_is_full(s)) &&
            c->cursor.floor >= needed && c->cursor.saved_floor < needed;
 }
 

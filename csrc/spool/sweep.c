@@ -17,7 +17,7 @@ sweep_some(const mmi_spool_shared *h)
 {
     const mmi_spool *s = &h->spool;
     return (h->keep.max_age_us > 0 || h->acked_by_count > 0) && !s->failed &&
-           (s->file_count > 1 || mmi_spool_limited(s));
+           (s->file_count > 1 || mmi_spool_one_is_full(s));
 }
 
 /* When that cursor is to be saved; 0: at once; UINT64_MAX: it needs not. */

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -23,6 +23,7 @@ from meshmsg.mesh import Mesh, aio
 from meshmsg.mesh._driver import Driver
 from tests.support.meshes import WAIT_S, eventually, node
 from tests.support.points import at_point
+from tests.support.signals import handled
 
 LINES_MAX = 3_000
 STEP, FIRST, STRIDE = 7, 60, 43
@@ -110,22 +111,12 @@ def test_a_node_leaves_at_each_line_of_a_call(
     assert hits > 1
 
 
-@contextmanager
-def on_signal(do: Callable[[], Any]) -> Iterator[None]:
-    """SIGUSR1 does that."""
-    before = signal.signal(signal.SIGUSR1, lambda *_: do())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-
-
 @pytest.mark.parametrize("call", ["wait_for", "watch"])
 def test_a_call_that_waits_ends_as_the_node_leaves(other: Mesh, call: str) -> None:
     """It raises ClosedError; the others see the node LEFT."""
     leaving = node("leaving", other.endpoint)
     other.wait_for(count=2, timeout=WAIT_S)
-    with on_signal(leaving.leave):
+    with handled(leaving.leave):
         raises = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGUSR1))
         raises.start()
         with pytest.raises(ClosedError):

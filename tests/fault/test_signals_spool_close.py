@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -23,6 +23,7 @@ from meshmsg._binding.errors import ClosedError
 from tests.support.later import Later
 from tests.support.pairs import wait_until
 from tests.support.points import at_point
+from tests.support.signals import handled
 from tests.support.spooled import body, small
 
 _LINES_MAX = 2000
@@ -38,16 +39,6 @@ def full(path: Path) -> mm.Spool:
 def of_spools(code: CodeType) -> bool:
     """Whether it is in one of the spool's files."""
     return f"{os.sep}_spool{os.sep}" in code.co_filename
-
-
-@contextmanager
-def on_signal(close: Callable[[], Any]) -> Iterator[None]:
-    """SIGUSR1 closes it."""
-    before = signal.signal(signal.SIGUSR1, lambda *_: close())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGUSR1, before)
 
 
 def signal_once(inside: Callable[[], bool]) -> Later:
@@ -130,7 +121,7 @@ def test_a_signals_function_may_close_what_its_thread_waits_in(tmp_path: Path, c
         "read_batch": lambda: reader.read_batch(timeout=None),
         "flush": lambda: spool._until(interrupted, None, "waiting for the disk"),
     }[call]
-    with on_signal(spool.close):
+    with handled(spool.close):
         sent = None if call == "flush" else signal_once(lambda: len(spool._inside) > 0)
         with pytest.raises(ClosedError):
             waits()
@@ -149,7 +140,7 @@ def test_a_signals_function_may_close_the_reader_or_view_that_it_reads(
     with small(tmp_path / "s") as spool, mm.SpoolView(tmp_path / "s") as view:
         of: Any = view if closed == "view" else spool
         reader = of.reader()
-        with on_signal(view.close if closed == "view" else reader.close):
+        with handled(view.close if closed == "view" else reader.close):
             sent = signal_once(lambda: len(of._inside) > 0)
             with pytest.raises(ClosedError):
                 reader.read(timeout=None)

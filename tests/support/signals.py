@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
-def handled(function: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def handled(function: Callable[[], object]) -> Iterator[Callable[[], None]]:
     """Have this run on the main thread whenever what is given here is called, by any thread."""
     main = threading.main_thread().ident
     assert main is not None

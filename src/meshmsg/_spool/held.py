@@ -331,14 +331,14 @@ class Held(Unshared, ABC):
                 self.path,
             )
 
-    def _put(self, put: Putting, timeout: float | None, sent: int = 0) -> None:
-        """Put all of it, `sent` messages having been put."""
+    def _put(self, put: Putting, timeout: float | None) -> None:
+        """Put all of it."""
         try:
             self._until(put, timeout, put.doing, lambda: self._look(put))
             if (lost := self._unplaced_by(put)) is not None:
                 raise lost
         except BaseException as error:
-            vars(error)["sent"] = sent + put.put
+            vars(error)["sent"] = put.put
             raise
         finally:
             self._room.leave(put)
