@@ -215,7 +215,7 @@ void mmi_spool_trim_done(mmi_spool *s, uint32_t files);
  * is a part of a whole file, or of max_messages, or there is no room.  true: a job begins one when there is a spare,
  * unless wants_roll was reset, as there is no room for it. */
 bool mmi_spool_roll(mmi_spool *s, uint64_t seq);
-/* Did the last put find no room for what limits say, though there is one file only?  It can go once another is begun. */
+/* Did the last put find no room for what limits say, though there is one file only?  With another one it can go. */
 static inline bool
 mmi_spool_one_is_full(const mmi_spool *s)
 {
