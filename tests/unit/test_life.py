@@ -16,6 +16,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._roles.batches import batch_of
+from meshmsg._socket.endpoints import noted
 from tests.support.forked import Child
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, joined, of_its_own, wait_until
@@ -72,6 +73,21 @@ def test_disconnecting_ends_the_connection_for_good() -> None:
         assert push.endpoint not in repr(pull)
         with pytest.raises(mm.AddressError, match="not connected to"):
             pull.disconnect(push.endpoint)
+
+
+def test_a_thread_leaves_an_endpoint_before_the_call_that_connected_it_is_over() -> None:
+    """It is not listed for ever by the call that returns last; so in the mesh, with its thread."""
+    with mm.Pull(bind=UP) as pull, mm.Push() as push:
+
+        def connect() -> int:
+            code: int = lib.mm_connect(push._handle, pull.endpoint.encode())
+            push.wait_for_peers(1, timeout=WAIT_S)
+            assert pull.endpoint in repr(push)
+            push.disconnect(pull.endpoint)
+            return code
+
+        assert noted(push, pull.endpoint, connect) == 0
+        assert pull.endpoint not in repr(push)
 
 
 def test_one_socket_has_many_endpoints() -> None:

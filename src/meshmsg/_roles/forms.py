@@ -48,7 +48,7 @@ from meshmsg._hints.plural import counted, plural
 from meshmsg._roles.letters import dead_letters, untaken
 from meshmsg._roles.stopping import finish, stop_receiving
 from meshmsg._socket.causes import about
-from meshmsg._socket.endpoints import note_connected
+from meshmsg._socket.endpoints import check_connected, noted
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.inbox import Inbox, fileno
 from meshmsg._socket.options import SocketOptions, check_flag, check_identity
@@ -343,7 +343,8 @@ class RouterForm(Inbox[Message]):
             super().connect(url)
             return
         guard(self, url, binds=False)
-        rc = lib.mm_connect_as(self._handle, encode_url(url), *buffer_of(named))
+        where, name = encode_url(url), buffer_of(named)
+        rc = noted(self, url, lambda: lib.mm_connect_as(self._handle, where, *name))
         if rc == lib.MM_ESTATE:
             raise UsageError(
                 f"connecting to {url}: another endpoint this Router connects to has the identity "
@@ -351,7 +352,7 @@ class RouterForm(Inbox[Message]):
                 code=rc,
                 address=url,
             )
-        note_connected(self, url, rc)
+        check_connected(self, url, rc)
 
     def _unknown(self, error: MeshError, to: bytes) -> MeshError:
         if error.code != lib.MM_EHOSTUNREACH:

@@ -6,6 +6,8 @@ its endpoints is what the core was asked for and did.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from meshmsg._binding.addresses import address_error
 from meshmsg._binding.core import error_for, ffi, lib
 from meshmsg._binding.data import encode_url
@@ -72,7 +74,8 @@ def connect(self: State, url: str) -> None:
         ClosedError: The socket was closed.
     """
     guard(self, url, binds=False)
-    note_connected(self, url, lib.mm_connect(self._handle, encode_url(url)))
+    where = encode_url(url)
+    check_connected(self, url, noted(self, url, lambda: lib.mm_connect(self._handle, where)))
 
 
 def connect_node(self: State, url: str, key: bytes, name: str) -> None:
@@ -88,16 +91,29 @@ def connect_node(self: State, url: str, key: bytes, name: str) -> None:
     """
     guard(self, url, binds=False)
     named = name.encode("utf-8", "replace")
-    note_connected(self, url, lib.mm_connect_node(self._handle, encode_url(url), key, named))
+    where = encode_url(url)
+    rc = noted(self, url, lambda: lib.mm_connect_node(self._handle, where, key, named))
+    check_connected(self, url, rc)
 
 
-def note_connected(self: State, url: str, rc: int) -> None:
-    """Note an endpoint that was connected to, or raise why it was not."""
+def noted(self: State, url: str, connect: Callable[[], int]) -> int:
+    """Note an endpoint and connect to it; return what that came to.
+
+    It is noted first: a peer may be there, or another thread leave it, before the call is over.
+    """
+    self._connected.append(url)
+    rc = connect()
+    if rc < 0:
+        self._connected.remove(url)
+    return rc
+
+
+def check_connected(self: State, url: str, rc: int) -> None:
+    """Raise why an endpoint is not connected to, or tell who may need it that it is."""
     if rc == lib.MM_ENOTSUP:
         raise error_for(rc, f"{type(self).__name__} speaks no SP: {url}", address=url)
     if rc < 0:
         _check_url(self, rc, f"connecting {type(self).__name__} to {url}", url, lib.MM_USE_CONNECT)
-    self._connected.append(url)
     tell_exposed(self, url, binds=False)
 
 
