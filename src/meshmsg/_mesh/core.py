@@ -95,7 +95,9 @@ class Core:
             host=host,
             zone=zone,
         )
-        self.here = here = Here(record, signer, verify, rng, times or Times(), decode, message_max)
+        self.here = here = Here(
+            record, signer, verify, rng, now, times or Times(), decode, message_max
+        )
         self.opinions = Opinions(here)
         self.prober = Prober(here, self.opinions)
         self.syncer = Syncer(here, self.opinions)
@@ -114,7 +116,7 @@ class Core:
         """Do what is due."""
         here, times = self.here, self.here.times
         if now - self._expected > times.frozen:
-            self._thaw(now - self._expected)
+            self._thaw(now, now - self._expected)
         if here.left:
             self._gossip(now)
             self._expected = self.due()
@@ -132,11 +134,14 @@ class Core:
         if self._sweep_at <= now:
             self._sweep_at = now + SWEEP
             self.opinions.sweep(now)
+            if not here.table.here:
+                here.reached.asked(now)
         self._expected = self.due()
 
-    def _thaw(self, late: float) -> None:
+    def _thaw(self, now: float, late: float) -> None:
         """Go on after this process was frozen: what nobody answered meanwhile says nothing."""
         self.prober.cancel()
+        self.here.reached.asked(now)
         self.opinions.postpone(late)
         self.here.feel(1)
 
@@ -198,6 +203,7 @@ class Core:
             self.prober.look(now)
             if not knew and here.table.here:
                 self.dialer.met(now)
+                here.reached.asked(now)
 
     def _pass_on_farewells(self, now: float, kind: Kind, data: bytes) -> None:
         """Leaving, take only that others leave: those that they told may all be about to end."""
@@ -347,6 +353,13 @@ class Core:
         record = self.here.me.record
         state = State.LEFT if self.here.left else State.ALIVE
         return Member(record, state, self._since, None, None, record.node_id)
+
+    def unasked(self, now: float) -> float | None:
+        """Return for how many seconds others are there, and none of them reached this node; None:
+        it is reached, or there are none."""
+        frozen = now - self._expected > self.here.times.frozen  # what was asked still waits
+        here = self.here
+        return here.reached.unasked(now) if here.table.here and not frozen else None
 
     def me(self) -> Record:
         """Return what this node says of itself now."""

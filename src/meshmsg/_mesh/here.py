@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import ceil, log10
 from random import Random
 
+from .joining.reached import Reached
 from .limits import EVENTS_MAX, MESSAGE_MAX, Times
 from .messages import Heads, Kind
 from .octets import (
@@ -41,6 +42,7 @@ class Here:
         signer: Signer,
         verify: Verify,
         rng: Random,
+        now: float,
         times: Times,
         decode: Callable[[bytes], Signed] = signed_of,
         message_max: int = MESSAGE_MAX,
@@ -55,6 +57,7 @@ class Here:
         self.told: deque[Event] = deque()
         self.counts: Counter[str] = Counter()
         """What was dropped, and why."""
+        self.reached = Reached(now)
         self.health = 0
         """How slow this node seems to be itself: 0 is well."""
         self.left = False

@@ -293,6 +293,7 @@ class Prober:
         number, handle = PROBE.unpack_from(arrival.data, AT)
         here = self.here
         if handle in (here.me.handle, NOBODY):
+            here.reached.asked(self.came_at)
             data = here.head(Kind.ACK) + NUMBER.pack(number)
             here.answer(arrival, here.with_rumours(data, here.room_of(arrival)))
         else:

@@ -99,6 +99,11 @@ class MeshCore(Protocol):
         """Return all nodes that are known, this one first."""
         ...
 
+    def unasked(self, now: float) -> float | None:
+        """Return for how many seconds others are there, and none of them reached this node; None:
+        it is reached, or there are none."""
+        ...
+
     def me(self) -> Record:
         """Return what this node says of itself now."""
         ...

@@ -32,6 +32,7 @@ from meshmsg._security.policy import Policy
 from meshmsg.mesh._finding.asking import Seeding
 from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._finding.strangers import Strangers, answers_for
+from meshmsg.mesh._finding.unasked import Unasked, nobody_reaches
 from meshmsg.mesh._finding.unreached import Unreached
 from meshmsg.mesh._link import LINGER_S, QUESTION, Came, Link
 from meshmsg.mesh._offers import Offers
@@ -98,7 +99,7 @@ class Driver:
         self._bell = Bell()
         self._ready.register(self._bell, select.POLLIN)
         self._offers_at = 0.0
-        self._unreached = Unreached()
+        self._unreached, self._unasked = Unreached(), Unasked()
         self.strangers = Strangers(core.me().cluster)
         self._left_at: float | None = None
         self._leave_by = float("inf")
@@ -355,7 +356,7 @@ class Driver:
             self.core.moved(now, self.place.addresses)
             self.seeding.ask_again()
         if now >= self._offers_at:
-            self._tell_of_seeds(now)
+            self._tell_of_trouble(now)
             if self.place.vanished():
                 self._begin_anew()
         if any(moved) or now >= self._offers_at:
@@ -370,8 +371,14 @@ class Driver:
             for member in self.core.members():
                 self.port.forget(member.record.node_id)
 
-    def _tell_of_seeds(self, now: float) -> None:
+    def _tell_of_trouble(self, now: float) -> None:
         self.warn(self._unreached.look(now, self.seeding.tried(), self.link.dialed))
+        self.warn(self._unasked.look(now, self.unasked))
+
+    @property
+    def unasked(self) -> str:
+        """Why others may not reach this node, though they hear it; "": they do. The lock is held"""
+        return nobody_reaches(self.place, self.core.unasked(self.clock()))
 
     def warn(self, several: Sequence[str]) -> None:
         """Say something in the log, as of this node."""

@@ -33,6 +33,7 @@ class Explanation:
         dropped: Messages of the mesh that found no room or nobody, since it began.
         refused: Datagrams that came and were refused, by why, with `transport="udp"`.
         strangers: What is known of nodes of other clusters that came to this one.
+        unasked: Why others may not reach this node, though they hear it; "": they do.
         by_datagrams: Nodes of `found` that are sent datagrams, by id; others are connected to.
     """
 
@@ -48,6 +49,7 @@ class Explanation:
     refused: Mapping[str, int] = field(default_factory=dict)
     by_datagrams: frozenset[bytes] = frozenset()
     strangers: tuple[str, ...] = ()
+    unasked: str = ""
 
     def lines(self) -> list[str]:
         """Say it in lines. Thread-safe: yes."""
@@ -55,6 +57,7 @@ class Explanation:
         for one in self.found:
             said += self._lines_of(one)
         said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
+        said += [self.unasked] if self.unasked else []
         said += self._alone()
         said += self.strangers
         said += [f"{counted(n, 'datagram')} {why}: refused" for why, n in self.refused.items()]

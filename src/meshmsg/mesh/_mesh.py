@@ -204,6 +204,7 @@ class MeshForm:
             },
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
+            unasked=driver.unasked,
             strangers=strangers,
             dropped=link.dropped + (driver.port.dropped if driver.port else 0),
             refused=driver.port.counts if driver.port else {},

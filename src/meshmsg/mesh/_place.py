@@ -63,14 +63,17 @@ class Place:
             UsageError: One is no address, or there are too many.
         """
         _, host, self._port = parts_of(bound)
+        self.bound = bound
+        self.advertised = advertise != AUTO
+        """Whether the user says where it is."""
         self._host, self._outside, self._own = host, outside, own
         self._had = ""
         """The IP that others see, if it is this machine's, as far as is known."""
         self.local = is_loopback(host)
         """Whether only this machine reaches it."""
-        self._fixed = advertise != AUTO or not is_wildcard(host)
+        self._fixed = self.advertised or not is_wildcard(host)
         self._seen: OrderedDict[bytes, str] = OrderedDict()
-        if advertise != AUTO:
+        if self.advertised:
             several = [advertise] if isinstance(advertise, str) else list(advertise)
             if not 0 < len(several) <= ENDPOINTS_MAX:
                 raise UsageError(f"advertise has {len(several)} addresses; 1 to {ENDPOINTS_MAX}")
