@@ -103,6 +103,10 @@ class Script:
         """None."""
         return []
 
+    def unasked(self, now: float) -> float | None:
+        """It is reached."""
+        return None
+
     def strangers(self) -> list[Stranger]:
         """None."""
         return []
