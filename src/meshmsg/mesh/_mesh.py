@@ -205,6 +205,7 @@ class MeshForm:
             seeds=driver.seeding.infos(lambda address: errors.get(address, "")),
             own=driver.place.addresses,
             strangers=strangers,
+            turned_away=link.turned_away.lines(),
             dropped=link.dropped + (driver.port.dropped if driver.port else 0),
             refused=driver.port.counts if driver.port else {},
             by_datagrams=frozenset(
@@ -373,7 +374,13 @@ class MeshForm:
             lambda: (driver.core.members(), driver.strangers.lines()),
         )
         words = lacking(
-            service, count, timeout, found, members=members, seeds=seeds, strangers=strangers
+            service,
+            count,
+            timeout,
+            found,
+            members=members,
+            seeds=seeds,
+            came=(*strangers[:1], *driver.link.turned_away.lines()[:1]),
         )
         return TimedOutError(words, code=lib.MM_ETIMEDOUT)
 
