@@ -20,6 +20,7 @@ from meshmsg.mesh import (
     DnsSrv,
     Mesh,
     SharedDir,
+    SparkSeeds,
     Static,
     ask,
     parse_seed,
@@ -202,6 +203,7 @@ OUTSIDE: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     *[(mm.UsageError, "name is ", lambda n=n: DnsSrv(n)) for n in WRONG],
     *[(TypeError, "group is ", lambda g=g: Beacon(group=g)) for g in WRONG],
     *[(mm.UsageError, "port is ", lambda p=p: Beacon(port=p)) for p in (None, "1", 1.0)],
+    (TypeError, "session is 5", lambda: SparkSeeds.tell(5, "h:1")),  # type: ignore[arg-type]
     *[(TypeError, "interface is ", lambda i=i: Beacon(interface=i)) for i in WRONG],
 ]
 

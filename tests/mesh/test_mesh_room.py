@@ -46,7 +46,7 @@ def most(kind: Callable[[int], Service] = typical, **changes: Any) -> int:
 
 def test_the_page_says_how_many_services_a_node_can_offer() -> None:
     """Of a node with a host's name and a zone."""
-    said = re.search(r"that is some (\d+) services with names of six[^.]*, or (\d+) with", PAGE)
+    said = re.search(r"is some (\d+) services with\s+names of six[^.]*, or (\d+) with", PAGE)
     assert said is not None
     where = {"host": "worker-7f9c8d-abcde#12345678", "zone": "eu-1a"}
     assert most(**where) == int(said[1])
