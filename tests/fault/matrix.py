@@ -258,8 +258,11 @@ ROWS: dict[str, Row] = {
     ),
     "F27": _of(
         "a program holds the interpreter's lock for long",
-        "its engine answers heartbeats meanwhile: nobody takes it for dead",
-        "fault/test_faults_still.py::test_f27_a_held_interpreter_is_no_dead_peer",
+        "its engine answers heartbeats meanwhile: no socket takes it for dead; a node of a mesh is "
+        "UNREACHABLE after more than a second, which ends no connection, and UP as it goes on",
+        """fault/test_faults_still.py::test_f27_a_held_interpreter_is_no_dead_peer
+        mesh/test_mesh_held.py
+        ::test_f27_a_node_whose_interpreter_is_held_is_unreachable_and_comes_back""",
     ),
     "F28": _of(
         "a program closes, or ends, with much still to be sent",

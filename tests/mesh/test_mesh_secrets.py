@@ -78,3 +78,36 @@ def test_a_service_without_the_secret_is_told_of_where_it_is_offered(
         assert "security=mesh.security" in said[0]
     else:
         assert said == []
+
+
+UNLIKE = [
+    ("a", "b", "it most likely has another secret than this node", "came with another secret"),
+    ("a", "", WORDS, "came without the secret of this mesh"),
+    (
+        "",
+        "b",
+        "it most likely has no secret, and this node has one",
+        "came with a secret, and this",
+    ),
+]
+"""The secret of who is dialed and of who dials, "" is none; what both say."""
+
+
+@pytest.mark.parametrize(("its", "ours", "here", "there"), UNLIKE)
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_nodes_whose_secrets_are_unlike_say_so_on_both_sides(
+    its: str, ours: str, here: str, there: str, transport: str, tmp_path: Path
+) -> None:
+    """By `explain`, whichever node is asked for, and as a wait for others ends."""
+    files = {name: str(write_secret(tmp_path / f"{name}.secret")) for name in "ab"}
+    options: dict[str, Any] = {"bind": UP, "transport": transport}
+    with (
+        node("x", secret=files.get(its), **options) as dialed,
+        node("y", dialed.endpoint, secret=files.get(ours), **options) as dials,
+    ):
+        for mesh, words in ((dials, here), (dialed, there)):
+            eventually(lambda mesh=mesh, words=words: words in str(mesh.explain("z")))
+            with pytest.raises(mm.TimedOutError) as caught:
+                mesh.wait_for(count=2, timeout=0.01)
+            assert words in str(caught.value)
+            assert len(mesh.members()) == 1

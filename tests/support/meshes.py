@@ -7,6 +7,7 @@ here: what is tested with them (tests/mesh).
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import select
@@ -116,6 +117,12 @@ class Process:
         self._process.stdin.write(json.dumps(command).encode() + b"\n")
         return self.says()
 
+    def let_go(self) -> None:
+        """Have it go on that holds the lock of its interpreter."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b".")
+        assert self.says() is True
+
     @property
     def pid(self) -> int:
         """Of the process."""
@@ -183,6 +190,12 @@ class _Doing:
 
     def addresses(self) -> Any:
         return self._mesh.members()[0].record.addresses
+
+    def hold(self) -> bool:
+        """Hold the interpreter's lock in a call of C until an octet is to be read."""
+        libc, octet = ctypes.PyDLL(None), ctypes.create_string_buffer(1)
+        print(json.dumps("held"), flush=True)
+        return bool(libc.read(sys.stdin.fileno(), octet, 1) == 1)
 
     def leave(self) -> bool:
         self._mesh.leave()

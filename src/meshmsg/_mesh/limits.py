@@ -36,6 +36,8 @@ META_MAX = 256
 """Octets of the names and values of the metadata of a service."""
 META_ITEMS_MAX = 64
 """Names in the metadata of a service."""
+WEIGHT = 1
+"""Of a service of which nothing else is said."""
 WEIGHT_MAX = 65_535
 KEY_MAX = 128
 """Octets of the public key of a service."""

@@ -112,7 +112,12 @@ def _list(items: Sequence[bytes], limit: int, what: str) -> bytes:
     return bytes((len(items),)) + b"".join(map(_short, items))
 
 
-def _service(service: Service) -> bytes:
+def service_octets(service: Service) -> bytes:
+    """Return the octets of a service in a record.
+
+    Raises:
+        MalformedError: A part of it is beyond its limit.
+    """
     meta = [(name.encode(), value.encode()) for name, value in _meta(service.meta)]
     endpoints = [_endpoint(endpoint, "an endpoint") for endpoint in service.endpoints]
     if not 0 <= service.weight <= WEIGHT_MAX:
@@ -160,7 +165,7 @@ def record_octets(record: Record) -> bytes:
     if not 0 <= record.seq <= U32:
         raise MalformedError("seq is out of range")
     addresses = [_endpoint(a, "an address") for a in record.addresses]
-    services = [_service(s) for s in record.services]
+    services = [service_octets(s) for s in record.services]
     if len(services) > SERVICES_MAX:
         raise MalformedError(f"{len(services)} services, at most {SERVICES_MAX} are allowed")
     data = b"".join(

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from .keys.node import user_id
+from .limits import WEIGHT
 
 NODE_KEY = b"\x01"
 """`Service.key` of a socket that proves itself by the key of its node."""
@@ -63,7 +64,7 @@ class Service:
     wire: str
     endpoints: tuple[str, ...]
     meta: tuple[tuple[str, str], ...] = ()
-    weight: int = 1
+    weight: int = WEIGHT
     key: bytes = b""
 
 

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -26,6 +27,8 @@ from meshmsg._events.log_records import (
     tell_of_error,
     until_over,
 )
+from meshmsg._mesh.limits import RECORD_MAX
+from meshmsg._mesh.octets import MalformedError, record_octets
 from meshmsg._mesh.seam import Evidence, MeshCore
 from meshmsg._mesh.told import Answer, Arrival, Event, EventKind, Send, State
 from meshmsg._security.policy import Policy
@@ -35,7 +38,7 @@ from meshmsg.mesh._finding.strangers import Strangers, answers_for
 from meshmsg.mesh._finding.unasked import Unasked, nobody_reaches
 from meshmsg.mesh._finding.unreached import Unreached
 from meshmsg.mesh._link import LINGER_S, QUESTION, Came, Link
-from meshmsg.mesh._offers import Offers
+from meshmsg.mesh._offers import Offers, fitting
 from meshmsg.mesh._place import Place
 from meshmsg.mesh._waking.bell import Bell
 from meshmsg.mesh._waking.calls import Calls, Latch
@@ -99,6 +102,8 @@ class Driver:
         self._bell = Bell()
         self._ready.register(self._bell, select.POLLIN)
         self._offers_at = 0.0
+        self._left_out: list[str] = []
+        """Services that its record has no room for."""
         self._unreached, self._unasked = Unreached(), Unasked()
         self.strangers = Strangers(core.me().cluster)
         self._left_at: float | None = None
@@ -110,7 +115,8 @@ class Driver:
         """Of the first who closes it, for good."""
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self._pid = os.getpid()
+        self.pid = os.getpid()
+        """The process that it is of."""
         self._own = core.me().addresses
 
     # Set up, and end
@@ -143,10 +149,14 @@ class Driver:
         self._bell.ring()
 
     def do(self, call: Callable[[], _FoundT]) -> _FoundT:
-        """Do that under the lock, and return what it returns; on the thread, for the main one."""
+        """Do that under the lock, and return what it returns; on the thread, for the main one.
+
+        Raises:
+            ForkedError: It was made before a fork.
+        """
+        self._check_process()  # the lock may be that of a thread that a fork has not taken along
         thread, mine = self._thread, threading.get_ident()
-        elsewhere = thread is None or os.getpid() != self._pid or thread.ident == mine
-        if elsewhere or mine != threading.main_thread().ident:
+        if thread is None or thread.ident == mine or mine != threading.main_thread().ident:
             with self.lock:
                 return call()
         return self._calls.ask(call, self.ring)
@@ -158,12 +168,15 @@ class Driver:
             ClosedError: The mesh was closed.
             ForkedError: It was made before a fork.
         """
-        if os.getpid() != self._pid:
-            raise ForkedError(
-                f"this Mesh was made in process {self._pid}; make a new one after fork"
-            )
+        self._check_process()
         if self._over:
             raise ClosedError("this Mesh was closed; make a new one")
+
+    def _check_process(self) -> None:
+        if os.getpid() != self.pid:
+            raise ForkedError(
+                f"this Mesh was made in process {self.pid}; make a new one after fork"
+            )
 
     @property
     def over(self) -> bool:
@@ -172,7 +185,7 @@ class Driver:
 
     def leave(self, timeout: float) -> None:
         """Tell others that this node leaves, for some time at most; then close."""
-        if os.getpid() == self._pid and not self._over and not self._ended.is_set():
+        if os.getpid() == self.pid and not self._over and not self._ended.is_set():
             self._leave_by = min(self._leave_by, self.clock() + MEET_S)
             self.ring()
             self._left.wait(timeout)
@@ -180,7 +193,7 @@ class Driver:
 
     def close(self) -> None:
         """End the threads and the connections. Safe to call twice, and after a fork."""
-        if os.getpid() != self._pid:
+        if os.getpid() != self.pid:
             return
         first = self._closing.acquire(blocking=False)
         self._over = True
@@ -208,14 +221,36 @@ class Driver:
         self.do(begin)
         self.ring()
 
+    def check_room(self) -> None:
+        """Refuse more than the record has room for, by where this node is, or will be seen most
+        likely. The lock is held.
+
+        Raises:
+            MalformedError: It is more.
+        """
+        own = self.place.addresses or (self.place.endpoint,)
+        services = tuple(self.offers.services(own))
+        record_octets(replace(self.core.me(), addresses=own, services=services))
+
     def changed(self) -> None:
-        """Say again what this node offers, and have the thread send it. The lock is held."""
+        """Say again what this node offers, and have the thread send it. The lock is held.
+
+        What the record has no room for, as its endpoints are longer by now, is left out.
+        """
         if self._left_at is not None:
             return
-        before = self.core.me()
-        self.core.offer(self.clock(), self.offers.services(self.place.addresses))
+        before, services = self.core.me(), self.offers.services(self.place.addresses)
+        fit = fitting(before, services) if tuple(services) != before.services else services
+        self._tell_left_out([one.name for one in services[len(fit) :]])
+        self.core.offer(self.clock(), fit)
         if self.core.me() != before:
             self._mine.append(Event(EventKind.CHANGED, self.core.members()[0], before))
+
+    def _tell_left_out(self, names: list[str]) -> None:
+        before, self._left_out = self._left_out, names
+        if names and names != before:
+            said = ", ".join(map(repr, names))
+            self.warn([f"its record ({RECORD_MAX:,} octets) has no room to offer {said} any more"])
 
     def wait(self, until: Callable[[], bool], timeout: float | None) -> bool:
         """Wait until something is so of the members; false: it was not in time."""
@@ -353,7 +388,7 @@ class Driver:
             seen += dialed
         moved = [self.place.seen_at(source, by) for source, by in seen]
         if any(moved):
-            self.core.moved(now, self.place.addresses)
+            self._move(now)
             self.seeding.ask_again()
         if now >= self._offers_at:
             self._tell_of_trouble(now)
@@ -362,6 +397,14 @@ class Driver:
         if any(moved) or now >= self._offers_at:
             self._offers_at = now + OFFERS_S
             self.changed()
+
+    def _move(self, now: float) -> None:
+        """Say where this node is. The lock is held."""
+        try:
+            self.core.moved(now, self.place.addresses)
+        except MalformedError:  # no room beside what it offers; `changed` says what has
+            self.core.offer(now, ())
+            self.core.moved(now, self.place.addresses)
 
     def _begin_anew(self) -> None:
         """Make all connections anew: those there are come from an address that is gone. So others

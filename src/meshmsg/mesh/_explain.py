@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from meshmsg._hints.plural import counted
-from meshmsg._mesh.told import Member, State
+from meshmsg._mesh.limits import WEIGHT
+from meshmsg._mesh.told import Member, Service, State
 from meshmsg.mesh._addresses import name_of, name_of_host
 from meshmsg.mesh._finding.asking import SeedInfo
 
@@ -35,6 +36,7 @@ class Explanation:
         strangers: What is known of nodes of other clusters that came to this one.
         unasked: Why others may not reach this node, though they hear it; "": they do.
         by_datagrams: Nodes of `found` that are sent datagrams, by id; others are connected to.
+        turned_away: What is known of who came to this node and had not its secret.
     """
 
     asked: str
@@ -50,6 +52,7 @@ class Explanation:
     by_datagrams: frozenset[bytes] = frozenset()
     strangers: tuple[str, ...] = ()
     unasked: str = ""
+    turned_away: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Say it in lines. Thread-safe: yes."""
@@ -59,7 +62,7 @@ class Explanation:
         said.append(f"this node is at {', '.join(self.own) or 'no address that it knows yet'}")
         said += [self.unasked] if self.unasked else []
         said += self._alone()
-        said += self.strangers
+        said += [*self.strangers, *self.turned_away]
         said += [f"{counted(n, 'datagram')} {why}: refused" for why, n in self.refused.items()]
         for seed in self.seeds:
             asked = "not asked yet" if seed.asked is None else f"asked {seed.asked:.1f} s ago"
@@ -103,12 +106,21 @@ class Explanation:
             said.append("  it is sent datagrams")
         said += [f"  {a}: {self.errors[a]}" for a in record.addresses if a in self.errors]
         for s in record.services:
-            said.append(f"  {s.name} ({s.role}) at {', '.join(s.endpoints)}")
+            where = ", ".join(s.endpoints)
+            said.append(f"  {s.name} ({s.role}) at {where}{_weight_of(s)}")
             said += [f"    {self.errors[e]}" for e in s.endpoints if e in self.errors]
         return said
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _weight_of(service: Service) -> str:
+    """Say the weight of a service, if it is not that of most."""
+    if service.weight == WEIGHT:
+        return ""
+    nobody = ": nobody who is new connects to it" if service.weight == 0 else ""
+    return f", weight {service.weight}{nobody}"
 
 
 def matching(members: Sequence[Member], node: str) -> tuple[Member, ...]:

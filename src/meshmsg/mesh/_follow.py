@@ -27,7 +27,15 @@ from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
 from meshmsg.mesh._following.evidence import Hearing, Losses
 from meshmsg.mesh._following.ways import Ways
-from meshmsg.mesh._select import Candidate, Choice, cannot, chosen, fits, why_nobody
+from meshmsg.mesh._select import (
+    Candidate,
+    Choice,
+    cannot,
+    chosen,
+    fits,
+    why_nobody,
+    without_weight,
+)
 from meshmsg.mesh._watch import concerns
 
 ENDPOINTS_MAX = 4_096
@@ -231,7 +239,11 @@ class Follower:
     def why_nobody(self) -> str:
         """Tell why the socket may have no peer of the service; "": no reason is known."""
         members = self._members()
-        return why_nobody(self._role, self._service, members) or self._refused(members)
+        return (
+            why_nobody(self._role, self._service, members)
+            or self._refused(members)
+            or without_weight(self._role, self._service, members)
+        )
 
     def _refused(self, members: Sequence[Member]) -> str:
         """Tell why one that fits cannot be connected to; "": all can."""

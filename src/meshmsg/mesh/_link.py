@@ -22,6 +22,7 @@ from meshmsg._socket.engine import engine_apart
 from meshmsg._socket.peers import address_of, addresses_of
 from meshmsg._sync.roles import Router
 from meshmsg.mesh._addresses import PLAIN, PROTECTED
+from meshmsg.mesh._finding.turned_away import TurnedAway
 from meshmsg.mesh._finding.unreached import Attempts
 
 CONNECTIONS_MAX = 256
@@ -53,6 +54,10 @@ LINGER_S = 0.5
 DIAL_AGAIN_S = 5.0
 """Longer than a connection that failed is kept: the mesh itself says when it is dialed again."""
 WANTS_SECRET = "this mesh has a secret: give its file (secret=)"
+OTHER_SECRET = (
+    "it most likely has another secret than this node: both are to have the same file (secret=)"
+)
+NO_SECRET = "it most likely has no secret, and this node has one (secret=)"
 QUESTION = b"meshmsg.ask"
 """First of the frames of who is no member and asks (_outside)."""
 _WHERE, _SEEN = b"meshmsg.where", b"meshmsg.seen"
@@ -133,6 +138,7 @@ class Link:
         """By address: how many attempts in a row failed; 0: the last one went well."""
         self.elsewhere: OrderedDict[str, str] = OrderedDict()
         """By address: what is wrong with who answers there, if that is one of another cluster."""
+        self.turned_away = TurnedAway()
         self.dropped = 0
         """Messages that found no room or nobody."""
         self.seen: list[tuple[str, bytes]] = []
@@ -168,6 +174,8 @@ class Link:
         if event.reason != Reason.LOCAL and not theirs:  # theirs are told of by what comes
             self._noted.append(event)
             self._ring()
+        elif theirs:
+            self.turned_away.note(event)
 
     def _url(self, event: Event) -> str:
         return event.endpoint.replace(PROTECTED, PLAIN, 1)
@@ -320,7 +328,7 @@ class Link:
             if event.kind == EventKind.PEER_UP:
                 found.append(self._up(url, made))
             elif event.kind in _ENDS:
-                words = _words_of(event)
+                words = _words_of(event, protected=self._scheme == PROTECTED)
                 dialing = event.kind != EventKind.PEER_DOWN
                 self._failed(url, words, dialing=dialing)
                 self._hang_up(url)
@@ -389,12 +397,22 @@ _ORDINARY = frozenset((EventKind.DROPPED, EventKind.PEER_DOWN, EventKind.CONNECT
 """Gossip to somebody who left, which is counted and said again to others; and ends, and members
 that nobody can connect to, which the mesh tells of itself. Of seeds it tells, too (unreached.py).
 """
+_WORDLESS = (Reason.HANDSHAKE_EOF, Reason.RESET)
+NO_TLS = "it may not speak TLS there"
+"""What the core says of who is dialed, and ends the handshake before a word (csrc/wire/tls)."""
 _ENDS = (EventKind.CONNECT_FAILED, EventKind.HANDSHAKE_FAILED, EventKind.PEER_DOWN)
 
 
-def _words_of(event: Event) -> str:
-    """Say why a connection ended; an address of a mesh has no tls+ that may be left out."""
-    return WANTS_SECRET if event.reason == Reason.PLAINTEXT else event.detail or event.reason.name
+def _words_of(event: Event, *, protected: bool) -> str:
+    """Say why a connection ended: what is said of secrets is in the words of a Mesh."""
+    if event.reason == Reason.PLAINTEXT:
+        return WANTS_SECRET
+    if protected and event.kind == EventKind.HANDSHAKE_FAILED:
+        if event.reason == Reason.TLS_ALERT:
+            return OTHER_SECRET
+        if event.reason in _WORDLESS and NO_TLS in event.detail:
+            return NO_SECRET
+    return event.detail or event.reason.name
 
 
 def _evidence_of(event: Event) -> Evidence | None:

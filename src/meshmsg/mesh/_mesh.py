@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from meshmsg._binding.core import lib, to_ms
 from meshmsg._binding.errors import TimedOutError, UsageError
 from meshmsg._hints.plural import counted
+from meshmsg._mesh.limits import WEIGHT
 from meshmsg._mesh.octets import MalformedError
 from meshmsg._mesh.told import Member, State
 from meshmsg._ranges.server_form import ServerForm
@@ -27,11 +28,11 @@ from meshmsg.mesh._explain import ITSELF, Explanation, matching
 from meshmsg.mesh._finding.lacking import lacking
 from meshmsg.mesh._finding.seeds import Seed
 from meshmsg.mesh._follow import Follower
-from meshmsg.mesh._offers import service_name
+from meshmsg.mesh._offers import check_open, service_name
 from meshmsg.mesh._opening import opened
 from meshmsg.mesh._outside.questions import Questions
 from meshmsg.mesh._place import AUTO
-from meshmsg.mesh._select import choice_of, misfit
+from meshmsg.mesh._select import Choice, choice_of, misfit
 from meshmsg.mesh._watch import is_there, offers
 
 SocketT = TypeVar("SocketT", bound=SocketBase)
@@ -206,6 +207,7 @@ class MeshForm:
             own=driver.place.addresses,
             unasked=driver.unasked,
             strangers=strangers,
+            turned_away=link.turned_away.lines(),
             dropped=link.dropped + (driver.port.dropped if driver.port else 0),
             refused=driver.port.counts if driver.port else {},
             by_datagrams=frozenset(
@@ -223,7 +225,7 @@ class MeshForm:
         socket: SocketBase | ServerForm,
         *,
         meta: Mapping[str, str] | None = None,
-        weight: int = 1,
+        weight: int = WEIGHT,
     ) -> None:
         """Offer a socket to all nodes, under a name; again: in place of what was offered so.
 
@@ -234,17 +236,18 @@ class MeshForm:
         Thread-safe: yes.
 
         Args:
-            service: The name, printable and up to 64 octets.
+            service: The name: printable, up to 64 octets, without "/", "\\" and "..".
             socket: Bound to an endpoint of tcp, tls+tcp or ipc; or a `SpoolServer`, whose role is
                 "spool" then: Spark finds it by that (`mesh.service`).
-            meta: What others are told beside it, up to 256 octets in all.
+            meta: What others are told beside it: a dict of str, up to 256 octets in all.
             weight: How much of the work it should have, for `select="hash"` and "n=..."; 0: nobody
                 who is new connects to it, and who is connected stays.
 
         Raises:
             UsageError: An argument is beyond its limit, the socket is not bound, or all services of
                 this node are too much for its record (1,200 octets).
-            ClosedError: The mesh was closed.
+            TypeError: An argument is of another kind.
+            ClosedError: The mesh or the socket was closed.
         """
         driver = self._driver
 
@@ -252,6 +255,7 @@ class MeshForm:
             driver.check()
             before = driver.offers.put(service, socket, meta, weight)
             try:
+                driver.check_room()
                 driver.changed()
             except MalformedError as error:
                 driver.offers.restore(service, before)
@@ -271,10 +275,11 @@ class MeshForm:
             service: The name.
 
         Raises:
-            UsageError: It is not offered.
+            UsageError: It is no name, or it is not offered.
             ClosedError: The mesh was closed.
         """
         driver = self._driver
+        service_name(service)
 
         def end() -> None:
             driver.check()
@@ -314,28 +319,45 @@ class MeshForm:
             UsageError: An argument is wrong; or some nodes offer the service, and none of them in a
                 role that this one can talk to. Of one that comes later a warning is logged, and it
                 is not connected to.
-            ClosedError: The mesh was closed.
+            TypeError: An argument is of another kind.
+            ClosedError: The mesh or the socket was closed.
         """
         choice, name = choice_of(select), service_name(service)
         self._driver.check()
+        opened = self._to_follow(name, socket, options)
+        try:
+            self._follow(name, opened, choice)
+        except BaseException:
+            if opened is not socket:  # nobody else has it
+                opened.close()
+            raise
+        return opened
+
+    def _to_follow(
+        self, service: str, socket: SocketT | type[SocketT], options: dict[str, Any]
+    ) -> SocketT:
+        """Return the socket that is to follow, which is opened if a class was given."""
         if isinstance(socket, type):
             if not issubclass(socket, SocketBase):
                 raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
-            self._check_role(name, socket)
+            self._check_role(service, socket)
             if self.security is not None:
                 options.setdefault("security", self.security)
             opened: Any = socket(**options)
-        elif isinstance(socket, SocketBase):
-            if options:
-                raise UsageError(f"{', '.join(options)}: options are for a class, not for a socket")
-            self._check_role(name, type(socket))
-            opened = socket
-        else:
+            return opened  # type: ignore[no-any-return]
+        if not isinstance(socket, SocketBase):
             raise TypeError(f"socket is {socket!r}; it is a socket, or the class of one")
+        if options:
+            raise UsageError(f"{', '.join(options)}: options are for a class, not for a socket")
+        check_open(socket, f"connecting it to {service!r}")
+        self._check_role(service, type(socket))
+        return socket
+
+    def _follow(self, service: str, socket: SocketBase, choice: Choice) -> None:
         driver = self._driver
         follower = Follower(
-            name,
-            opened,
+            service,
+            socket,
             choice,
             lambda: self._members()[0],
             self._members,
@@ -344,11 +366,9 @@ class MeshForm:
             suspects=lambda: driver.suspects,
             heard=driver.heard,
         )
-        opened._follows = (*opened._follows, Followed(name, follower.why_nobody))
-        self._followers = [one for one in self._followers if one.is_open] + [follower]
         driver.listen(follower)
-        result: SocketT = opened
-        return result
+        socket._follows = (*socket._follows, Followed(service, follower.why_nobody))
+        self._followers = [one for one in self._followers if one.is_open] + [follower]
 
     def _check_role(self, service: str, kind: type[SocketBase]) -> None:
         wrong = misfit(kind._role, service, self._members())
@@ -374,7 +394,13 @@ class MeshForm:
             lambda: (driver.core.members(), driver.strangers.lines()),
         )
         words = lacking(
-            service, count, timeout, found, members=members, seeds=seeds, strangers=strangers
+            service,
+            count,
+            timeout,
+            found,
+            members=members,
+            seeds=seeds,
+            came=(*strangers[:1], *driver.link.turned_away.lines()[:1]),
         )
         return TimedOutError(words, code=lib.MM_ETIMEDOUT)
 
@@ -384,6 +410,8 @@ class MeshForm:
         threading.Thread(target=self._driver.leave, args=(LEAVE_S,), name=name, daemon=True).start()
 
     def __repr__(self) -> str:
+        if self._driver.pid != os.getpid():
+            return f"<meshmsg.mesh.{type(self).__name__} of process {self._driver.pid}>"
         if self._driver.over:
             return f"<meshmsg.mesh.{type(self).__name__} {self.name!r} closed>"
         there = sum(map(is_there, self._members()))

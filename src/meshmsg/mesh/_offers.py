@@ -7,17 +7,20 @@ withdrawn.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.snapshots import text
 from meshmsg._mesh.limits import ENDPOINTS_MAX, META_MAX, SERVICE_NAME_MAX, WEIGHT_MAX
-from meshmsg._mesh.told import NODE_KEY, Service
+from meshmsg._mesh.octets import MalformedError, check_name, record_octets, service_octets
+from meshmsg._mesh.told import NODE_KEY, Record, Service
 from meshmsg._ranges.server_form import ServerForm
 from meshmsg._security.policy import Policy
 from meshmsg._socket.base import SocketBase
+from meshmsg._socket.peers import peer_count
 from meshmsg.mesh._addresses import PLAIN, PROTECTED, advertised
 
 SPOOL_ROLE = "spool"
@@ -64,23 +67,57 @@ def service_name(name: object) -> str:
     """
     if not isinstance(name, str):
         raise TypeError(f"service is {name!r}; it is a name, as a str")
-    if not 0 < len(name.encode("utf-8", "surrogateescape")) <= SERVICE_NAME_MAX or (
-        not name.isprintable() or ".." in name
-    ):
+    try:
+        check_name(name, SERVICE_NAME_MAX, "the name of a service")
+        wrong = ".." in name
+    except MalformedError:
+        wrong = True
+    if wrong:
         raise UsageError(
-            f"service is {name!r}; it is printable, up to {SERVICE_NAME_MAX} octets, without '..'"
+            f"service is {name!r}; it is printable, up to {SERVICE_NAME_MAX} octets, and no part "
+            "of a path: without '/', '\\' and '..'"
         )
     return name
 
 
-def _meta_of(meta: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    pairs = tuple((meta or {}).items())
-    if not all(isinstance(part, str) for pair in pairs for part in pair):
-        raise TypeError("meta has names and values that are str")
-    size = sum(len(part.encode("utf-8", "surrogateescape")) for pair in pairs for part in pair)
+def check_open(socket: SocketBase, what: str) -> None:
+    """Refuse a socket that was closed; what: is done with it.
+
+    Raises:
+        ClosedError: It was.
+        ForkedError: It was opened before a fork.
+    """
+    socket._check(peer_count(socket._handle), what)
+
+
+def _meta_of(meta: object) -> tuple[tuple[str, str], ...]:
+    if meta is None:
+        return ()
+    if not isinstance(meta, Mapping):
+        raise TypeError(f"meta is {meta!r}; it is a dict of names and values, each a str")
+    pairs = tuple(meta.items())
+    size = 0
+    for name, value in pairs:
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"meta has {name!r}: {value!r}; names and values are str")
+        try:
+            size += len(name.encode()) + len(value.encode())
+        except UnicodeEncodeError:
+            raise UsageError(f"meta has {name!r}: {value!r}, which UTF-8 cannot say") from None
     if size > META_MAX:
         raise UsageError(f"meta has {size} octets; all names and values have {META_MAX}")
     return pairs
+
+
+def fitting(record: Record, services: Sequence[Service]) -> Sequence[Service]:
+    """Return as many of the services as the record of a node has room for, the first ones."""
+    while services:
+        try:
+            record_octets(replace(record, services=tuple(services)))
+            break
+        except MalformedError:
+            services = services[:-1]
+    return services
 
 
 class Offers:
@@ -102,16 +139,25 @@ class Offers:
 
         Raises:
             UsageError: The socket is not bound, or an argument is beyond its limit.
+            TypeError: An argument is of another kind.
+            ClosedError: The socket was closed.
         """
+        service_name(name)
         bound, role = offered(socket)
         if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= WEIGHT_MAX:
             raise UsageError(f"weight is {weight!r}; it is 0 to {WEIGHT_MAX}")
+        pairs = _meta_of(meta)
+        try:
+            service_octets(Service(name, role, "zmtp", (), pairs, weight))
+        except MalformedError as error:
+            raise UsageError(f"announcing {name!r}: {error}") from None
+        check_open(bound, f"announcing {name!r}")
         if not advertised(bound.endpoints, ["tcp://192.0.2.1:1"]):
             raise UsageError(
                 f"{socket!r} is bound to no tcp:// or ipc:// endpoint: nobody could connect to it"
             )
-        before = self._by_name.get(service_name(name))
-        self._by_name[name] = _Offer(bound, role, _meta_of(meta), weight)
+        before = self._by_name.get(name)
+        self._by_name[name] = _Offer(bound, role, pairs, weight)
         return before
 
     def restore(self, name: str, before: Any) -> None:

@@ -44,7 +44,7 @@ SALT = 8
 def _text(name: str, given: object, most: int, *, empty: bool) -> str:
     if not isinstance(given, str):
         raise TypeError(f"{name} is {given!r}; it is a str")
-    size = len(given.encode("utf-8", "surrogateescape"))
+    size = len(given.encode("utf-8", "surrogatepass"))  # half a character is not printable
     if size > most or (not given and not empty) or not given.isprintable():
         raise UsageError(f"{name} is {given!r}; it is printable, of up to {most} octets")
     return given
@@ -65,9 +65,13 @@ def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
 
     Raises:
         UsageError, ResourceError, OSError: As of `meshmsg.Secret`.
+        TypeError: It is neither a secret nor a path.
     """
     if secret is None or isinstance(secret, Secret):
         return secret
+    if not isinstance(secret, (str, os.PathLike)):  # it is not shown, as it may be one
+        kind = type(secret).__name__
+        raise TypeError(f"secret is {kind}; it is a meshmsg.Secret, or the path of its file")
     try:
         return Secret(secret)
     except FileNotFoundError as error:
@@ -76,6 +80,8 @@ def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
             f"secret= names a file that is not there: {os.strerror(error.errno or 0)}",
             os.fspath(secret),
         ) from None
+    except ValueError:  # a zero, or half a character
+        raise UsageError("secret is no path that there can be; it is that of a file") from None
 
 
 def _of_node(shared: Secret | None, seed: bytes, name: str) -> NodeSecret | None:

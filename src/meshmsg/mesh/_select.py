@@ -133,6 +133,24 @@ def why_nobody(role: int, service: str, members: list[Member]) -> str:
     return not_offered(service, members)
 
 
+def without_weight(role: int, service: str, members: Iterable[Member]) -> str:
+    """Say that all who offer a service, and fit a role, take nobody new; "": some do, or there are
+    none."""
+    there = [
+        (member, one)
+        for member in filter(is_there, members)
+        for one in member.record.services
+        if one.name == service and fits(role, one.role)
+    ]
+    if not there or any(one.weight for _, one in there):
+        return ""
+    if len(there) > 1:
+        how_many = f"{len(there)} nodes, all with weight=0: they take"
+    else:
+        how_many = f"{name_of(there[0][0])} with weight=0: it takes"
+    return f"{service!r} is offered by {how_many} nobody new"
+
+
 def not_offered(service: str, members: list[Member]) -> str:
     """Say that nobody who is there offers a service; "": somebody does."""
     offering = [one for one in members if any(s.name == service for s in one.record.services)]

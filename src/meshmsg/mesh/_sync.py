@@ -92,6 +92,7 @@ class Mesh(MeshForm):
         Raises:
             TimedOutError: There were not so many in time; it says what seeds say.
             WouldBlockError: There are not so many now (timeout=0).
+            UsageError: An argument is wrong.
             ClosedError: The mesh was closed.
         """
         self._check_wait(service, count, timeout)

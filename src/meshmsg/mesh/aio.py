@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from meshmsg._binding.core import ends_of, left_of, to_ms
-from meshmsg._binding.errors import ClosedError, TimedOutError, WouldBlockError
+from meshmsg._binding.errors import ClosedError, TimedOutError, UsageError, WouldBlockError
 from meshmsg._mesh.told import Event, Member
 from meshmsg._security.tls import Secret
 from meshmsg.aio._roles import Dealer
@@ -38,7 +38,10 @@ class Watch(EventQueue):
     """
 
     def __init__(self, service: str | None) -> None:
-        self._loop = asyncio.get_running_loop()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError("a Watch of asyncio is made while its event loop runs") from None
         self._rung = asyncio.Event()
         super().__init__(service, self._wake)
 
@@ -118,7 +121,7 @@ class Mesh(MeshForm):
             An asynchronous iterator, for the running loop.
 
         Raises:
-            UsageError: It is no name.
+            UsageError: It is no name, or no loop runs.
             ClosedError: The mesh was closed.
         """
         made = Watch(service if service is None else service_name(service))
@@ -141,6 +144,7 @@ class Mesh(MeshForm):
         Raises:
             TimedOutError: There were not so many in time; it says what seeds say.
             WouldBlockError: There are not so many now (timeout=0).
+            UsageError: An argument is wrong.
             ClosedError: The mesh was closed.
         """
         self._check_wait(service, count, timeout)

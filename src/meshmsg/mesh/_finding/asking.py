@@ -116,10 +116,12 @@ def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
         UsageError: One is neither; or there are too many.
         ResourceError: One needs a package that is not there.
     """
-    several = [
-        (seed_of(one) or one) if isinstance(one, str) else one
-        for one in ([given] if isinstance(given, (Seed, str)) else given or ())
-    ]
+    given = () if given is None else [given] if isinstance(given, (Seed, str)) else given
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"seeds is {given!r}; it is an address, a seed such as mesh.Dns(...), or several"
+        )
+    several = [(seed_of(one) or one) if isinstance(one, str) else one for one in given]
     plain = [one for one in several if isinstance(one, str)]
     seeds = [one for one in several if isinstance(one, Seed)]
     if len(plain) + len(seeds) != len(several):
@@ -191,7 +193,7 @@ class Seeding:
                 left = min(one.due for one in mine) - time.monotonic()
                 if left <= 0:
                     break
-                self._turn.wait(left)
+                self._turn.wait(min(left, threading.TIMEOUT_MAX))
             return self._over
 
     def _tell(self) -> None:

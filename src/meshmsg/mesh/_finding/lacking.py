@@ -25,7 +25,7 @@ def lacking(
     *,
     members: list[Member],
     seeds: Sequence[SeedInfo],
-    strangers: Sequence[str],
+    came: Sequence[str],
 ) -> str:
     """Say that there were too few.
 
@@ -36,7 +36,7 @@ def lacking(
         found: Those that are there.
         members: All that are known.
         seeds: What is known of the seeds.
-        strangers: What is known of nodes of other clusters.
+        came: What is known of those that came and are none of this mesh.
     """
     what = "of the mesh" if service is None else f"with {service!r}"
     names = ", ".join(name_of(one) for one in found[:NAMED_MAX])
@@ -49,4 +49,4 @@ def lacking(
             seed.silence or seed.error or next((f"{a}: {why}" for a, why in seed.tried if why), "")
         )
         words += [f"seed {seed.seed}: {why}"] if why else []
-    return "; ".join([*words[: NAMED_MAX + 2], *strangers[:1]])
+    return "; ".join([*words[: NAMED_MAX + 2], *came])

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from meshmsg._binding.errors import UsageError
@@ -19,6 +20,8 @@ from meshmsg.mesh._addresses import address_of, denied, parts_of
 
 ADDRESSES_MAX = 256
 """Addresses that one seed gives."""
+LOOKED_AT_MAX = 16 * ADDRESSES_MAX
+"""Addresses of a function that are looked at: some may be such as nobody is to connect to."""
 ASK_FIRST_S, ASK_MAX_S = 5.0, 60.0
 """Seconds until a seed is asked again: at first, and doubling up to."""
 DIR_EVERY_S = 10.0
@@ -94,7 +97,7 @@ class Static(Seed):
     """
 
     def __init__(self, addresses: Iterable[str]) -> None:
-        if isinstance(addresses, str):
+        if isinstance(addresses, (str, bytes)) or not isinstance(addresses, Iterable):
             raise TypeError(f"addresses is {addresses!r}; it is a list of str")
         self._addresses = [address_of(one, "a seed") for one in addresses]
         if len(self._addresses) > ADDRESSES_MAX:
@@ -113,8 +116,8 @@ class Callback(Seed):
     Thread-safe: the function is called on a thread of the mesh's, by one at a time.
 
     Args:
-        function: Without arguments; returns addresses as `Static` has them. What it raises is in
-            `explain()`, and what it returned before stays.
+        function: Without arguments; returns addresses as `Static` has them, or one, as a str. What
+            it raises is in `explain()`, and what it returned before stays.
         every: Seconds between two calls, above 0.
 
     Raises:
@@ -123,7 +126,7 @@ class Callback(Seed):
     """
 
     def __init__(
-        self, function: Callable[[], Iterable[str]], *, every: float = ASK_FIRST_S
+        self, function: Callable[[], Iterable[str] | str], *, every: float = ASK_FIRST_S
     ) -> None:
         if not callable(function):
             raise TypeError(f"function is {function!r}; it is called, without arguments")
@@ -132,7 +135,11 @@ class Callback(Seed):
         self._function, self._every = function, float(every)
 
     def _find(self, own: str) -> Found:
-        return Found([address_of(one, "an address") for one in self._function()], self._every)
+        found = self._function()
+        if isinstance(found, bytes) or not isinstance(found, Iterable):
+            raise TypeError(f"it returned {found!r}; it returns addresses")
+        several = [found] if isinstance(found, str) else islice(found, LOOKED_AT_MAX)
+        return Found([address_of(one, "an address") for one in several], self._every)
 
     def __repr__(self) -> str:
         return f"Callback({getattr(self._function, '__qualname__', self._function)!s})"
@@ -155,9 +162,10 @@ class SharedDir(Seed):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
-        if not isinstance(self._path, str):
+        found: object = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+        if not isinstance(found, str):
             raise TypeError(f"path is {path!r}; it is a str or a Path")
+        self._path = found
         self._name = f"{os.urandom(8).hex()}{ENDING}"
         self._wrote = False
         self._node: Node | None = None

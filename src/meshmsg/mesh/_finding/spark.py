@@ -55,11 +55,18 @@ class SparkSeeds(Static):
 
         Raises:
             UsageError: There is none, or one is no address.
+            TypeError: It is no such session.
         """
         if not addresses:
             raise UsageError("no address is told; say mesh.endpoint, where executors reach it")
         said = ",".join(Static(addresses)._addresses)
-        session.sparkContext.setLocalProperty(KEY, said)
+        try:
+            context = session.sparkContext
+        except AttributeError:
+            raise TypeError(
+                f"session is {session!r}; it is a SparkSession, and not one of Spark Connect"
+            ) from None
+        context.setLocalProperty(KEY, said)
         session.conf.set(KEY, said)
 
     def __repr__(self) -> str:

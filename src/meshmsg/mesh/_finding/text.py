@@ -37,6 +37,7 @@ def parse_seed(text: str) -> Seed:
 
     Raises:
         UsageError: It is none of these, or not as it is written.
+        TypeError: It is no text.
         ResourceError: It needs a package that is not there (`pip install meshmsg[mesh]`).
     """
     return seed_of(text) or Static([text])
@@ -49,6 +50,8 @@ def seed_of(given: str) -> Seed | None:
         UsageError: It names one, and not as it is written.
         ResourceError: It needs a package that is not there.
     """
+    if not isinstance(given, str):
+        raise TypeError(f"a seed is {given!r}; it is a text such as {PLAIN}10.0.0.5:7450")
     kind, mark, rest = given.partition("://")
     if not mark or given.startswith((PLAIN, PROTECTED)):
         return None
