@@ -18,6 +18,7 @@ FLOORS = {
     "batch": 2,
     "queue": 3,
     "spool": 3,
+    "order": 3,
     "role": 4,
     "tran": 4,
     "engine": 5,
