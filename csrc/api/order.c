@@ -6,13 +6,14 @@
 #include "order/order.h"
 
 _Static_assert((int)MM_ORDER_HEADS_MAX == (int)MMI_ORDER_HEADS_MAX, "limits");
+_Static_assert((int)MM_ORDER_SECRET == (int)MMI_DIGEST_SECRET, "octets");
 _Static_assert((int)MM_ORDER_BYTES_MAX == (int)MMI_ORDER_BYTES_MAX, "limits");
 
 int
-mm_order_part_new(const void *schema, const void *array, mm_order_part **out)
+mm_order_part_new(const uint8_t *secret, const void *schema, const void *array, mm_order_part **out)
 {
     mmi_order_part *part = NULL;
-    int rc = mmi_order_part_new(schema, array, &part);
+    int rc = mmi_order_part_new(secret, schema, array, &part);
     *out = (mm_order_part *)part;
     return rc;
 }

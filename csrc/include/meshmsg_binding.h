@@ -206,8 +206,9 @@ void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_
  */
 typedef struct mm_order_part mm_order_part;
 typedef struct mm_order mm_order;
-enum { MM_ORDER_HEADS_MAX = 64, MM_ORDER_BYTES_MAX = 1073741824 };
-int mm_order_part_new(const void *schema, const void *array, mm_order_part **out);   /* MM_EINVAL: it is no such table */
+enum { MM_ORDER_HEADS_MAX = 64, MM_ORDER_BYTES_MAX = 1073741824, MM_ORDER_SECRET = 16 };
+/* secret: octets, of digests.  MM_EINVAL: it is no such table. */
+int mm_order_part_new(const uint8_t *secret, const void *schema, const void *array, mm_order_part **out);
 void mm_order_part_free(mm_order_part *part);
 int mm_order_new(mm_order_part *const *parts, uint32_t count, mm_order **out);   /* MM_EINVAL: not of one type */
 void mm_order_free(mm_order *order);

@@ -1,8 +1,7 @@
 /*
  * order/digest.c: see order/digest.h.
  *
- * Law: the values of two rows are hashed at once, as each round waits for the one before: that is
- * half of the time.
+ * Law: values and keys of four rows are hashed at once, where the processor can do that.
  */
 #include "order/digest.h"
 
@@ -10,8 +9,13 @@
 
 #include "base/sip.h"
 
-enum { DIGEST_ROUNDS = 1, DIGEST_LAST_ROUNDS = 3, DIGEST_SOME = 1 /* stands before a struct */ };
-static const uint8_t digest_key[MMI_SIP_KEY] = "meshmsg/order/1";
+enum {
+    DIGEST_ROUNDS = 1,
+    DIGEST_LAST_ROUNDS = 3,
+    DIGEST_SOME = 1,    /* stands before a struct */
+    DIGEST_ROWS = 4     /* that are hashed at once */
+};
+_Static_assert((int)MMI_DIGEST_SECRET == (int)MMI_SIP_KEY, "octets");
 static const uint64_t digest_none = UINT64_MAX;
 
 /* The columns, in the order in which they are hashed. */
@@ -47,17 +51,16 @@ digest_octets(digested *d, const uint8_t *data, size_t size)
 }
 
 static void
-digest_two(digested *d, const uint8_t *const data[2], const size_t size[2])
+digest_four(digested d[DIGEST_ROWS], const uint8_t *const data[DIGEST_ROWS],
+            const size_t size[DIGEST_ROWS])
 {
-    mmi_sip one = d[0].sip, other = d[1].sip;
-    size_t words = (size[0] < size[1] ? size[0] : size[1]) / MMI_SIP_WORD;
-    for (size_t at = 0; at < words * MMI_SIP_WORD; at += MMI_SIP_WORD) {
-        mmi_sip_word(&one, mmi_le64_get(data[0] + at), DIGEST_ROUNDS);
-        mmi_sip_word(&other, mmi_le64_get(data[1] + at), DIGEST_ROUNDS);
+    mmi_sip *const sips[] = { &d[0].sip, &d[1].sip, &d[2].sip, &d[3].sip };
+    size_t least = size[0];
+    for (int i = 1; i < DIGEST_ROWS; i++) {
+        least = size[i] < least ? size[i] : least;
     }
-    d[0].sip = one;
-    d[1].sip = other;
-    for (int i = 0; i < 2; i++) {
+    size_t words = mmi_sip_four(sips, data, least / MMI_SIP_WORD);
+    for (int i = 0; i < DIGEST_ROWS; i++) {
         d[i].words += words;
         digest_octets(&d[i], data[i] + words * MMI_SIP_WORD, size[i] - words * MMI_SIP_WORD);
     }
@@ -95,24 +98,29 @@ digest_item(digested *d, const mmi_arrow_schema *schema, const mmi_arrow_array *
     digest_octets(d, data, size);
 }
 
-/* A column, in two rows from i on. */
+/* A column, in so many rows from i on. */
 static void
-digest_items(digested *d, const mmi_arrow_schema *schema, const mmi_arrow_array *array, uint64_t i)
+digest_column(digested *d, const mmi_arrow_schema *schema, const mmi_arrow_array *array, uint64_t i,
+              uint64_t rows)
 {
     mmi_order_kind kind = mmi_order_kind_of(schema);
-    bool octets = kind == MMI_ORDER_OCTETS || kind == MMI_ORDER_LARGE_OCTETS;
-    if (!octets || mmi_order_null(array, i) || mmi_order_null(array, i + 1)) {
-        digest_item(&d[0], schema, array, i);
-        digest_item(&d[1], schema, array, i + 1);
+    bool four = rows == DIGEST_ROWS && kind != MMI_ORDER_LIST && kind != MMI_ORDER_STRUCT;
+    for (uint64_t each = 0; four && each < rows; each++) {
+        four = !mmi_order_null(array, i + each);
+    }
+    if (!four) {
+        for (uint64_t each = 0; each < rows; each++) {
+            digest_item(&d[each], schema, array, i + each);
+        }
         return;
     }
-    const uint8_t *data[2];
-    size_t size[2];
-    for (int each = 0; each < 2; each++) {
-        data[each] = mmi_order_octets(kind, array, i + (uint64_t)each, &size[each]);
+    const uint8_t *data[DIGEST_ROWS];
+    size_t size[DIGEST_ROWS];
+    for (uint64_t each = 0; each < rows; each++) {
+        data[each] = mmi_order_octets(kind, array, i + each, &size[each]);
         digest_word(&d[each], size[each]);
     }
-    digest_two(d, data, size);
+    digest_four(d, data, size);
 }
 
 static mmi_digest
@@ -142,7 +150,8 @@ digest_found(const mmi_arrow_schema *schema, int64_t at[MMI_ORDER_FIELDS_MAX])
 }
 
 int
-mmi_digests(const mmi_arrow_schema *schema, const mmi_arrow_array *array, mmi_digest *out)
+mmi_digests(const uint8_t secret[MMI_DIGEST_SECRET], const mmi_arrow_schema *schema,
+            const mmi_arrow_array *array, mmi_digest *out)
 {
     int64_t at[MMI_ORDER_FIELDS_MAX];
     uint64_t count = (uint64_t)array->length;
@@ -151,23 +160,21 @@ mmi_digests(const mmi_arrow_schema *schema, const mmi_arrow_array *array, mmi_di
         (array->null_count != 0 && array->buffers[0] != NULL)) {
         return MM_EINVAL;
     }
-    const digested begun = { .sip = mmi_sip_begun(digest_key) };
-    for (uint64_t i = 0; i < count; i += 2) {
-        digested d[2] = { begun, begun };
-        uint64_t row = i + (uint64_t)array->offset;
+    const digested begun = { .sip = mmi_sip_begun(secret) };
+    for (uint64_t i = 0; i < count; i += DIGEST_ROWS) {
+        digested d[DIGEST_ROWS] = { begun, begun, begun, begun };
+        uint64_t rows = count - i < DIGEST_ROWS ? count - i : DIGEST_ROWS;
         for (size_t c = 0; c < MMI_ORDER_FIELDS_MAX; c++) {
-            if (at[c] < 0) {
-                digest_word(&d[0], digest_none);
-                digest_word(&d[1], digest_none);
-            } else if (i + 1 < count) {
-                digest_items(d, schema->children[at[c]], array->children[at[c]], row);
-            } else {
-                digest_item(&d[0], schema->children[at[c]], array->children[at[c]], row);
+            for (uint64_t each = 0; at[c] < 0 && each < rows; each++) {
+                digest_word(&d[each], digest_none);
+            }
+            if (at[c] >= 0) {
+                digest_column(d, schema->children[at[c]], array->children[at[c]],
+                              i + (uint64_t)array->offset, rows);
             }
         }
-        out[i] = digest_end(&d[0]);
-        if (i + 1 < count) {
-            out[i + 1] = digest_end(&d[1]);
+        for (uint64_t each = 0; each < rows; each++) {
+            out[i + each] = digest_end(&d[each]);
         }
     }
     return MM_OK;

@@ -103,8 +103,7 @@ gather_octets(gathered *g, mmi_order_kind kind, const mmi_order_place *places, u
     }
     for (uint64_t i = 0; i < count; i++) {
         if (!mmi_order_null(places[i].array, places[i].at)) {
-            const uint8_t *data =
-                mmi_order_octets(kind, places[i].array, places[i].at, &size);
+            const uint8_t *data = mmi_order_octets(kind, places[i].array, places[i].at, &size);
             if (size > 0) {
                 memcpy(to, data, size);
             }
@@ -162,8 +161,8 @@ gather_structs(gathered *g, const mmi_arrow_schema *schema, const mmi_order_plac
     for (int64_t field = 0; rc == MM_OK && field < schema->n_children; field++) {
         for (uint64_t i = 0; i < count; i++) {
             const mmi_arrow_array *array = places[i].array;
-            inner[i] = (mmi_order_place){ array->children[field],
-                                          places[i].at + (uint64_t)array->offset };
+            inner[i] =
+                (mmi_order_place){ array->children[field], places[i].at + (uint64_t)array->offset };
         }
         out->n_children = field + 1;
         rc = gather_into(schema->children[field], inner, count, &g->child[field]);

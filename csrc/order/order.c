@@ -18,8 +18,8 @@ enum {
 };
 
 int
-mmi_order_part_new(const mmi_arrow_schema *schema, const mmi_arrow_array *array,
-                   mmi_order_part **out)
+mmi_order_part_new(const uint8_t secret[MMI_DIGEST_SECRET], const mmi_arrow_schema *schema,
+                   const mmi_arrow_array *array, mmi_order_part **out)
 {
     if (array->length < 0 || array->length > UINT32_MAX) {
         return MM_EINVAL;
@@ -32,7 +32,7 @@ mmi_order_part_new(const mmi_arrow_schema *schema, const mmi_arrow_array *array,
     part->schema = schema;
     part->array = array;
     part->count = (uint32_t)count;
-    int rc = mmi_digests(schema, array, part->digests);
+    int rc = mmi_digests(secret, schema, array, part->digests);
     if (rc != MM_OK) {
         mmi_free(part);
         return rc;
@@ -177,8 +177,7 @@ order_least(mmi_order *const *orders, uint32_t count)
         if (o->at == o->count) {
             return NULL;
         }
-        if (least == NULL ||
-            order_before(&o->rows[o->at].digest, &least->rows[least->at].digest)) {
+        if (least == NULL || order_before(&o->rows[o->at].digest, &least->rows[least->at].digest)) {
             least = o;
         }
     }

@@ -37,8 +37,8 @@ typedef struct mmi_order {
 } mmi_order;
 
 /* MM_EINVAL: as mmi_digests, or too many rows; MM_ENOMEM */
-int mmi_order_part_new(const mmi_arrow_schema *schema, const mmi_arrow_array *array,
-                       mmi_order_part **out) MMI_WARN_UNUSED;
+int mmi_order_part_new(const uint8_t secret[MMI_DIGEST_SECRET], const mmi_arrow_schema *schema,
+                       const mmi_arrow_array *array, mmi_order_part **out) MMI_WARN_UNUSED;
 /* Of at least one part.  MM_EINVAL: they are not of one type; MM_ENOMEM */
 int mmi_order_new(mmi_order_part *const *parts, uint32_t count, mmi_order **out) MMI_WARN_UNUSED;
 void mmi_order_free(mmi_order *order);              /* NULL: nothing */
@@ -48,6 +48,7 @@ void mmi_order_free(mmi_order *order);              /* NULL: nothing */
  * a row.  1; 0: none is taken, as an order is at its end; MM_EINVAL: they are not of one type, or a column would be too
  * large; MM_ENOMEM.  Behind an error nothing can be taken any more.
  */
-int mmi_order_take(mmi_order *const *orders, uint32_t count, uint64_t max_bytes, mmi_arrow_array *out) MMI_WARN_UNUSED;
+int mmi_order_take(mmi_order *const *orders, uint32_t count, uint64_t max_bytes,
+                   mmi_arrow_array *out) MMI_WARN_UNUSED;
 
 #endif

@@ -13,17 +13,14 @@ mmi_order_kind_of(const mmi_arrow_schema *schema)
     const char *f = schema->format;
     switch (f[0]) {
     case 'z':
-    case 'u':
-        return f[1] == 0 ? MMI_ORDER_OCTETS : MMI_ORDER_NONE;
+    case 'u': return f[1] == 0 ? MMI_ORDER_OCTETS : MMI_ORDER_NONE;
     case 'Z':
-    case 'U':
-        return f[1] == 0 ? MMI_ORDER_LARGE_OCTETS : MMI_ORDER_NONE;
+    case 'U': return f[1] == 0 ? MMI_ORDER_LARGE_OCTETS : MMI_ORDER_NONE;
     case '+':
         return strcmp(f, "+l") == 0   ? MMI_ORDER_LIST
                : strcmp(f, "+s") == 0 ? MMI_ORDER_STRUCT
                                       : MMI_ORDER_NONE;
-    default:
-        return MMI_ORDER_NONE;
+    default: return MMI_ORDER_NONE;
     }
 }
 

@@ -25,7 +25,8 @@ typedef enum mmi_order_kind {
 mmi_order_kind mmi_order_kind_of(const mmi_arrow_schema *schema);
 /* An array of it can be read, to its depth. */
 bool mmi_order_valid(const mmi_arrow_schema *schema, const mmi_arrow_array *array);
-bool mmi_order_same(const mmi_arrow_schema *a, const mmi_arrow_schema *b);   /* of two that are valid */
+bool mmi_order_same(const mmi_arrow_schema *a,
+                    const mmi_arrow_schema *b);   /* of two that are valid */
 
 static inline bool
 mmi_order_null(const mmi_arrow_array *array, uint64_t i)
@@ -52,6 +53,7 @@ mmi_order_list(const mmi_arrow_array *array, uint64_t i, uint64_t *first)
     return (uint64_t)(offset[1] - offset[0]);
 }
 
-uint64_t mmi_order_bytes(const mmi_arrow_schema *schema, const mmi_arrow_array *array, uint64_t i);   /* of an element */
+uint64_t mmi_order_bytes(const mmi_arrow_schema *schema, const mmi_arrow_array *array,
+                         uint64_t i);   /* of an element */
 
 #endif

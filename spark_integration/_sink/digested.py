@@ -22,12 +22,12 @@ ROW_BYTES = 40
 class Part:
     """A batch, and the digests of its rows."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, secret: bytes) -> None:
         self.nbytes = batch.nbytes + ROW_BYTES * batch.num_rows
         """Bytes that it takes, with its part of an order."""
         self._schema, self._kept = batch.schema, Exported(batch)
         made = ffi.new("mm_order_part **")
-        _check(lib.mm_order_part_new(*self._kept.structs, made), batch.schema)
+        _check(lib.mm_order_part_new(secret, *self._kept.structs, made), batch.schema)
         self._part = ffi.gc(made[0], lib.mm_order_part_free)
 
     @property

@@ -32,13 +32,14 @@ RUNS_MAX = 16
 
 
 def in_order(
-    batches: Iterable[pa.RecordBatch], folder: Path, limit: int = MEMORY_BYTES
+    batches: Iterable[pa.RecordBatch], folder: Path, secret: bytes, limit: int = MEMORY_BYTES
 ) -> Iterator[pa.RecordBatch]:
     """Give rows in the order of the digests of what they have: value, key, headers.
 
     Args:
         batches: All of the same columns, which `check_schema` let pass.
-        folder: Where files are that do not fit in memory; each goes as it was read.
+        folder: Where files are of what does not fit in memory; each goes as it was read.
+        secret: 16 bytes, of the digests: with others it is another order.
         limit: Bytes that are in memory; one batch may have more.
     """
     numbers = count()
@@ -53,7 +54,7 @@ def in_order(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        part = Part(batch)
+        part = Part(batch, secret)
         while some and size + part.nbytes > limit:
             old = _oldest(some, limit // RUN_SHARE)
             size -= sum(one.nbytes for one in old)
@@ -61,9 +62,9 @@ def in_order(
         some.append(part)
         size += part.nbytes
     while len(runs) > RUNS_MAX:
-        first = [_read(runs.popleft()) for _ in range(RUNS_MAX)]
+        first = [_read(runs.popleft(), secret) for _ in range(RUNS_MAX)]
         runs.append(written(_merged(first, step)))
-    heads = [_read(path) for path in runs]
+    heads = [_read(path, secret) for path in runs]
     if some:
         heads.append(iter([Order(some)]))
     yield from _merged(heads, GIVEN_BYTES)
@@ -100,7 +101,7 @@ def _written(batches: Iterator[pa.RecordBatch], path: Path) -> Path:
     return path
 
 
-def _read(path: Path) -> Iterator[Order]:
+def _read(path: Path, secret: bytes) -> Iterator[Order]:
     """Read a sorted file, a batch at a time: each once the rows of the one before were taken."""
     import pyarrow as pa
 
@@ -108,4 +109,4 @@ def _read(path: Path) -> Iterator[Order]:
         os.unlink(path)  # its room on the disk is free as it is closed
         with pa.ipc.open_stream(source) as reader:
             for batch in reader:
-                yield Order([Part(batch)])
+                yield Order([Part(batch, secret)])

@@ -6,10 +6,12 @@
  */
 #include "order/order.h"
 
+#include "base/sip.h"
 #include "check.h"
 
 enum { ROWS = 6, BATCH = 4096 };
 
+static const uint8_t secret[MMI_DIGEST_SECRET] = "meshmsg/order/1";
 static const char values[] = "???abcabcdefgh0ab";
 static const int32_t value_at[] = { 0, 3, 6, 15, 15, 17, 17 };
 static const int64_t large_at[] = { 0, 3, 6, 15, 15, 17, 17 };
@@ -43,14 +45,16 @@ static void
 table_make(table *t, bool large)
 {
     memset(t, 0, sizeof *t);
-    t->type = (mmi_arrow_schema){ .format = "+s", .name = "", .n_children = 3,
-                                  .children = t->columns };
+    t->type =
+        (mmi_arrow_schema){ .format = "+s", .name = "", .n_children = 3, .children = t->columns };
     t->value = (mmi_arrow_schema){ .format = large ? "U" : "z", .name = "value" };
     t->key = (mmi_arrow_schema){ .format = "u", .name = "key" };
-    t->headers = (mmi_arrow_schema){ .format = "+l", .name = "headers", .n_children = 1,
-                                     .children = t->element };
-    t->header = (mmi_arrow_schema){ .format = "+s", .name = "element", .n_children = 2,
-                                    .children = t->fields };
+    t->headers = (mmi_arrow_schema){
+        .format = "+l", .name = "headers", .n_children = 1, .children = t->element
+    };
+    t->header = (mmi_arrow_schema){
+        .format = "+s", .name = "element", .n_children = 2, .children = t->fields
+    };
     t->name = (mmi_arrow_schema){ .format = "u", .name = "key" };
     t->text = (mmi_arrow_schema){ .format = "z", .name = "value" };
     t->columns[0] = &t->headers;
@@ -117,9 +121,11 @@ test_a_digest_is_that_of_the_row_wherever_it_stands(void)
         for (int64_t first = 0; first < 2; first++) {
             table_make(&t, (way & 1) != 0);
             table_cut(&t, first, ROWS - first, (way & 2) != 0);
-            CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_OK);
-            check_digest(&digests[1 - first], UINT64_C(0x9f35756d00d67950), UINT64_C(0x5a7d7cdee0ef6140));
-            check_digest(&digests[2 - first], UINT64_C(0xfabaf1ab875bba7f), UINT64_C(0x2d72ac7a70fb0fab));
+            CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_OK);
+            check_digest(&digests[1 - first], UINT64_C(0x9f35756d00d67950),
+                         UINT64_C(0x5a7d7cdee0ef6140));
+            check_digest(&digests[2 - first], UINT64_C(0xfabaf1ab875bba7f),
+                         UINT64_C(0x2d72ac7a70fb0fab));
         }
     }
 }
@@ -134,7 +140,7 @@ test_a_column_that_is_not_there_is_null(void)
     t.columns[0] = &t.value;
     t.arrays[0] = &t.values;
     t.type.n_children = t.array.n_children = 1;
-    CHECK_INT(mmi_digests(&t.type, &t.array, &digest), MM_OK);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, &digest), MM_OK);
     check_digest(&digest, UINT64_C(0x9f35756d00d67950), UINT64_C(0x5a7d7cdee0ef6140));
 }
 
@@ -144,10 +150,69 @@ test_rows_differ_where_anything_does(void)
     table t;
     mmi_digest digests[ROWS];
     table_make(&t, false);
-    CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_OK);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_OK);
     for (int i = 0; i < ROWS; i++) {
         for (int j = 0; j < i; j++) {
             CHECK(digests[i].high != digests[j].high && digests[i].low != digests[j].low);
+        }
+    }
+}
+
+/* Four at once, or one alone: with sizes that differ, and words that are left over. */
+static void
+test_a_digest_does_not_depend_on_the_rows_beside(void)
+{
+    enum { LONG = 23, SIZE = 131 };
+    static int32_t at[LONG + 1];
+    static uint8_t data[LONG * SIZE];
+    uint32_t seed = 5;
+    table t;
+    mmi_digest all[LONG], alone;
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] = (uint8_t)check_random(&seed);
+    }
+    for (int i = 0; i < LONG; i++) {
+        at[i + 1] = at[i] + (i < 8 ? SIZE : (int)(check_random(&seed) % (SIZE + 1)));
+    }
+    table_make(&t, false);
+    t.columns[0] = &t.value;
+    t.arrays[0] = &t.values;
+    t.type.n_children = t.array.n_children = 1;
+    t.buffers[1][1] = at;
+    t.buffers[1][2] = data;
+    t.array.length = t.values.length = LONG;
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, all), MM_OK);
+    for (int i = 0; i < LONG; i++) {
+        table_cut(&t, i, 1, false);
+        CHECK_INT(mmi_digests(secret, &t.type, &t.array, &alone), MM_OK);
+        check_digest(&alone, all[i].high, all[i].low);
+    }
+}
+
+/* What the processor has is compared with what any has. */
+static void
+test_four_texts_at_once_are_hashed_as_each_alone(void)
+{
+    enum { WORDS = 40 };
+    static uint8_t data[4][WORDS * MMI_SIP_WORD];
+    uint32_t seed = 3;
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i / sizeof data[0]][i % sizeof data[0]] = (uint8_t)check_random(&seed);
+    }
+    for (size_t words = 0; words <= WORDS; words++) {
+        mmi_sip four[4], one[4];
+        mmi_sip *const s[4] = { &four[0], &four[1], &four[2], &four[3] };
+        const uint8_t *const texts[4] = { data[0], data[1], data[2], data[3] };
+        for (int i = 0; i < 4; i++) {
+            four[i] = one[i] = mmi_sip_begun(data[i]);
+        }
+        size_t did = mmi_sip_four(s, texts, words);
+        CHECK(did <= words && (did == 0 || words - did < 4));
+        for (int i = 0; i < 4; i++) {
+            for (size_t at = 0; at < did * MMI_SIP_WORD; at += MMI_SIP_WORD) {
+                mmi_sip_word(&one[i], mmi_le64_get(data[i] + at), 1);
+            }
+            CHECK(memcmp(&one[i], &four[i], sizeof one[i]) == 0);
         }
     }
 }
@@ -161,27 +226,27 @@ test_what_is_no_table_of_rows_is_refused(void)
     for (size_t i = 0; i < MMI_COUNT_OF(formats); i++) {
         table_make(&t, false);
         t.value.format = formats[i];
-        CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+        CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
         table_make(&t, false);
         t.text.format = formats[i];
-        CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+        CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
     }
     table_make(&t, false);
-    CHECK_INT(mmi_digests(&t.value, &t.values, digests), MM_EINVAL);
+    CHECK_INT(mmi_digests(secret, &t.value, &t.values, digests), MM_EINVAL);
     t.value.name = "values";
-    CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
     t.value.name = "key"; /* twice */
-    CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
     table_make(&t, false);
     t.array.n_children = 2;
-    CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
     table_make(&t, false);
     t.values.n_buffers = 2;
-    CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
     table_make(&t, false);
     t.buffers[0][0] = key_valid;
     t.array.null_count = 1;
-    CHECK_INT(mmi_digests(&t.type, &t.array, digests), MM_EINVAL);
+    CHECK_INT(mmi_digests(secret, &t.type, &t.array, digests), MM_EINVAL);
 }
 
 /* Takes all that the orders have, a batch of so many bytes at a time, and each row is behind the
@@ -207,7 +272,7 @@ take_all(mmi_order **orders, uint32_t count, uint64_t bytes, const mmi_arrow_sch
         }
         CHECK_INT(rc, 1);
         CHECK(out.length > 0 && out.length <= BATCH);
-        CHECK_INT(mmi_digests(type, &out, digests), MM_OK);
+        CHECK_INT(mmi_digests(secret, type, &out, digests), MM_OK);
         for (int64_t i = 0; i < out.length; i++) {
             CHECK(digests[i].high > last.high ||
                   (digests[i].high == last.high && digests[i].low >= last.low));
@@ -231,7 +296,7 @@ test_rows_of_several_orders_come_as_one(void)
         for (int i = 0; i < 3; i++) {
             table_make(&t[i], false);
             table_cut(&t[i], i, ROWS - i, i == 1);
-            CHECK_INT(mmi_order_part_new(&t[i].type, &t[i].array, &parts[i]), MM_OK);
+            CHECK_INT(mmi_order_part_new(secret, &t[i].type, &t[i].array, &parts[i]), MM_OK);
         }
         CHECK_INT(mmi_order_new(parts, 2, &orders[0]), MM_OK);
         CHECK_INT(mmi_order_new(parts + 2, 1, &orders[1]), MM_OK);
@@ -264,7 +329,7 @@ test_many_rows_are_sorted_though_they_crowd(void)
         t.buffers[1][1] = at;
         t.buffers[1][2] = data;
         t.array.length = t.values.length = MANY;
-        CHECK_INT(mmi_order_part_new(&t.type, &t.array, &part), MM_OK);
+        CHECK_INT(mmi_order_part_new(secret, &t.type, &t.array, &part), MM_OK);
         CHECK_INT(mmi_order_new(&part, 1, &order), MM_OK);
         CHECK_INT(take_all(&order, 1, 1 << 16, &t.type), MANY);
         mmi_free(part);
@@ -280,8 +345,8 @@ test_parts_of_other_types_are_refused(void)
     mmi_arrow_array out;
     table_make(&t, false);
     table_make(&other, true);
-    CHECK_INT(mmi_order_part_new(&t.type, &t.array, &parts[0]), MM_OK);
-    CHECK_INT(mmi_order_part_new(&other.type, &other.array, &parts[1]), MM_OK);
+    CHECK_INT(mmi_order_part_new(secret, &t.type, &t.array, &parts[0]), MM_OK);
+    CHECK_INT(mmi_order_part_new(secret, &other.type, &other.array, &parts[1]), MM_OK);
     CHECK_INT(mmi_order_new(parts, 2, &none), MM_EINVAL);
     CHECK_INT(mmi_order_new(&parts[0], 1, &orders[0]), MM_OK);
     CHECK_INT(mmi_order_new(&parts[1], 1, &orders[1]), MM_OK);
@@ -308,7 +373,7 @@ test_without_memory_nothing_is_left(void)
         mmi_order *order = NULL;
         mmi_arrow_array out;
         mm_test_alloc_fail(++n);
-        rc = mmi_order_part_new(&t.type, &t.array, &part);
+        rc = mmi_order_part_new(secret, &t.type, &t.array, &part);
         rc = rc == MM_OK ? mmi_order_new(&part, 1, &order) : rc;
         rc = rc == MM_OK ? mmi_order_take(&order, 1, 1 << 20, &out) : rc;
         mm_test_alloc_fail(0);
@@ -329,6 +394,8 @@ main(void)
     RUN(test_a_digest_is_that_of_the_row_wherever_it_stands);
     RUN(test_a_column_that_is_not_there_is_null);
     RUN(test_rows_differ_where_anything_does);
+    RUN(test_a_digest_does_not_depend_on_the_rows_beside);
+    RUN(test_four_texts_at_once_are_hashed_as_each_alone);
     RUN(test_what_is_no_table_of_rows_is_refused);
     RUN(test_rows_of_several_orders_come_as_one);
     RUN(test_many_rows_are_sorted_though_they_crowd);

@@ -28,6 +28,7 @@ LARGE = pa.schema(
     [("key", pa.large_binary()), ("headers", pa.list_(HEADER)), ("value", pa.large_binary())]
 )
 Row = tuple[Any, ...]
+SECRET = b"meshmsg/order/1\0"
 NONE = b"\xff" * 8
 BESIDE: list[Row] = [(b"beside", [("n", b"v"), ("m", None)], b"it"), (None, None, b"")]
 """Rows of a batch that the part of it has not which is given."""
@@ -47,7 +48,7 @@ def digest(row: Row) -> tuple[int, int]:
     text = NONE if headers is None else pack("<Q", len(headers))
     for name, one in headers or ():
         text += pack("<Q", 1) + item(name.encode()) + item(one)
-    return siphash(b"meshmsg/order/1\0", item(value) + item(key) + text, 1, 3)
+    return siphash(SECRET, item(value) + item(key) + text, 1, 3)
 
 
 def batches_of(some: list[Row], cuts: list[int], schema: Any = SCHEMA) -> list[Any]:
@@ -67,7 +68,7 @@ def ordered(batches: list[Any], limit: int) -> list[Row]:
     """Return all rows in the order of the sink, once no file is left of it."""
     with TemporaryDirectory() as folder:
         found = []
-        for batch in in_order(iter(batches), Path(folder), limit):
+        for batch in in_order(iter(batches), Path(folder), SECRET, limit):
             assert batch.schema.names == SCHEMA.names
             for one in batch.to_pylist():
                 headers = one["headers"]
@@ -127,7 +128,7 @@ def test_more_files_than_are_read_at_once_become_fewer_first() -> None:
 def test_a_batch_that_is_given_is_small_and_may_have_one_large_row(tmp_path: Path) -> None:
     """So that no receiver's share of memory is that of all rows."""
     values = [b"a" * 3 * GIVEN_BYTES, *(b"b%05d" % n + bytes(2**16) for n in range(40))]
-    given_back = list(in_order([pa.record_batch({"value": values})], tmp_path, 2**30))
+    given_back = list(in_order([pa.record_batch({"value": values})], tmp_path, SECRET, 2**30))
     assert sorted(one for batch in given_back for one in batch["value"].to_pylist()) == values
     assert [batch.num_rows for batch in given_back if batch.nbytes > GIVEN_BYTES + 100] == [1]
 
@@ -142,9 +143,9 @@ def test_text_and_octets_of_any_kind_are_put_in_order(
     made = pa.array(words).cast(kind)
     batch = pa.record_batch({"value": made, "key": pa.nulls(len(words), made.type)})
     one_by_one = [batch.slice(at, 1) for at in range(len(words))]
-    found = pa.Table.from_batches(list(in_order(one_by_one, tmp_path, limit)))["value"].cast(
-        "binary"
-    )
+    found = pa.Table.from_batches(list(in_order(one_by_one, tmp_path, SECRET, limit)))[
+        "value"
+    ].cast("binary")
     wanted = sorted(((None, None, word.encode()) for word in words), key=digest)
     assert found.to_pylist() == [row[2] for row in wanted]
 
@@ -164,7 +165,7 @@ def test_memory_is_that_of_the_limit_however_many_rows_there_are(
             yield pa.record_batch({"value": pa.array(values, pa.binary())})
 
     count = 0
-    for batch in in_order(given(), tmp_path, limit):
+    for batch in in_order(given(), tmp_path, SECRET, limit):
         count += batch.num_rows
         most = max(most, pa.total_allocated_bytes() - before)
     assert count == 40 * rows
@@ -179,6 +180,6 @@ def test_other_columns_and_types_are_refused(tmp_path: Path) -> None:
         pa.record_batch({"value": pa.array(["a"]).dictionary_encode()}),
     ):
         with pytest.raises(UsageError, match="rows of value"):
-            list(in_order([batch], tmp_path))
+            list(in_order([batch], tmp_path, SECRET))
     with pytest.raises(UsageError, match="rows of value"):
-        list(in_order([pa.record_batch({"value": [one]}) for one in (b"1", "1")], tmp_path))
+        list(in_order([pa.record_batch({"value": [one]}) for one in (b"1", "1")], tmp_path, SECRET))
