@@ -70,6 +70,7 @@ ROOMS = {
     "_mesh": 2,
     "_security": 2,
     "_spool": 2,
+    "ordering": 2,
     "_socket": 3,
     "_roles": 4,
     "_ranges": 4,

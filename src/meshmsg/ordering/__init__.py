@@ -1,7 +1,8 @@
 """Record batches with a digest of each row, and their rows in the order of those, by the core.
 
-Not here: which rows are in memory and which in files (ordering.py); what a digest is
-(csrc/order/digest.h). Law: no row is made a Python object; the core works without the GIL.
+It is for the sink of Spark, and changes with it; it needs pyarrow. Not here: which rows are in
+memory and which in files (the sink); what a digest is (csrc/order/digest.h). Law: no row is made a
+Python object; the core works without the GIL.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.arrow import Exported, array_capsule_of
 from meshmsg._binding.core import error_for, ffi, lib
 
+__all__ = ["ROW_BYTES", "Order", "Part", "take"]
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -20,26 +23,47 @@ ROW_BYTES = 40
 
 
 class Part:
-    """A batch, and the digests of its rows."""
+    """A batch, and the digests of its rows.
+
+    Attributes:
+        nbytes: Bytes that it takes, with the share of an order that its rows have.
+        schema: Of the batch.
+    """
 
     def __init__(self, batch: pa.RecordBatch, secret: bytes) -> None:
+        """Look at each row.
+
+        Args:
+            batch: Its columns are value, key and headers, or some of them, as the sink takes them.
+            secret: 16 bytes; with others digests are others.
+
+        Raises:
+            UsageError: It has other columns, or of another type.
+        """
         self.nbytes = batch.nbytes + ROW_BYTES * batch.num_rows
-        """Bytes that it takes, with its part of an order."""
-        self._schema, self._kept = batch.schema, Exported(batch)
+        self.schema: pa.Schema = batch.schema
+        self._kept = Exported(batch)
         made = ffi.new("mm_order_part **")
         _check(lib.mm_order_part_new(secret, *self._kept.structs, made), batch.schema)
         self._part = ffi.gc(made[0], lib.mm_order_part_free)
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the batch."""
-        return self._schema
-
 
 class Order:
-    """The rows of some parts in order, and which of them are left."""
+    """The rows of some parts in order, and which of them are left.
+
+    Attributes:
+        schema: Of the parts.
+    """
 
     def __init__(self, parts: Sequence[Part]) -> None:
+        """Sort them.
+
+        Args:
+            parts: At least one, of one secret.
+
+        Raises:
+            UsageError: They are not of one type.
+        """
         self._parts = tuple(parts)
         self.schema: pa.Schema = self._parts[0].schema
         made = ffi.new("mm_order **")
@@ -53,8 +77,15 @@ class Order:
 
 
 def take(orders: Sequence[Order], size: int) -> pa.RecordBatch:
-    """Return the next rows of all orders, each of which has some: up to so many bytes, or one row;
-    fewer where an order has no more."""
+    """Return the next rows of several orders, as one order.
+
+    Args:
+        orders: Each has rows; it ends where one of them has no more.
+        size: Bytes, at most, or one row.
+
+    Raises:
+        UsageError: They are not of one type.
+    """
     import pyarrow as pa
 
     made = ffi.new("void **")
