@@ -26,8 +26,8 @@ MEMORY_BYTES = 192 * 2**20
 RUN_SHARE = 8
 """What part of them goes there at once, as a sorted file: little, as most tasks fit nearly."""
 GIVEN_BYTES = 2**22
-"""Bytes of a batch that is given, at most; one row may have more. A spool takes 15 to 25% longer for
-batches of 2**20, and not much less for larger ones."""
+"""Bytes of a batch that is given, at most; one row may have more. A spool takes 15 to 25% longer
+for batches of 2**20, and not much less for larger ones."""
 RUN_BATCH_BYTES = 2**19
 """Bytes of a batch of a sorted file, at most; one row may have more."""
 RUNS_MAX = 32
@@ -65,7 +65,8 @@ def in_order(
         some.append(part)
         size += part.nbytes
     while len(runs) > RUNS_MAX:
-        first = [_read(runs.popleft(), secret) for _ in range(RUNS_MAX)]
+        few = min(RUNS_MAX, len(runs) - RUNS_MAX + 1)  # no more than has to become one
+        first = [_read(runs.popleft(), secret) for _ in range(few)]
         runs.append(written(_merged(first, step)))
     heads = [_read(path, secret) for path in runs]
     if some:
