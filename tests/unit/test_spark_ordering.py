@@ -81,7 +81,7 @@ def ordered(batches: list[Any], limit: int) -> list[Row]:
 @given(
     some=st.lists(rows, max_size=60),
     cuts=st.lists(st.integers(0, 1000), max_size=40),
-    limit=st.sampled_from([1, 500, 5000, 2**20]),
+    limit=st.sampled_from([1, 12_000, 40_000, 2**20]),
     schema=st.sampled_from([SCHEMA, LARGE]),
     data=st.data(),
 )
@@ -183,3 +183,18 @@ def test_other_columns_and_types_are_refused(tmp_path: Path) -> None:
             list(in_order([batch], tmp_path, SECRET))
     with pytest.raises(UsageError, match="rows of value"):
         list(in_order([pa.record_batch({"value": [one]}) for one in (b"1", "1")], tmp_path, SECRET))
+
+
+def test_batches_of_few_rows_are_counted_with_what_they_take(tmp_path: Path) -> None:
+    """Not the octets of their rows alone: objects are many times that."""
+    one = pa.record_batch({"value": [b"x"]})
+    files = 0
+
+    def given() -> Iterator[Any]:
+        nonlocal files
+        for _ in range(300):
+            yield one
+        files = len(list(tmp_path.iterdir()))
+
+    assert sum(batch.num_rows for batch in in_order(given(), tmp_path, SECRET, 2**20)) == 300
+    assert files > 0

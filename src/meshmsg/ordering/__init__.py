@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.arrow import Exported, array_capsule_of
 from meshmsg._binding.core import error_for, ffi, lib
 
-__all__ = ["ROW_BYTES", "Order", "Part", "take"]
+__all__ = ["PART_BYTES", "ROW_BYTES", "Order", "Part", "take"]
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_BYTES = 40
 """Bytes that a row takes beside what it has: its digest, and its place in the order."""
+PART_BYTES = 4_500
+"""Bytes that a batch takes beside its rows, about: much of it where there are many of few rows."""
 
 
 class Part:
@@ -40,7 +42,7 @@ class Part:
         Raises:
             UsageError: It has other columns, or of another type.
         """
-        self.nbytes = batch.nbytes + ROW_BYTES * batch.num_rows
+        self.nbytes = batch.nbytes + ROW_BYTES * batch.num_rows + PART_BYTES
         self.schema: pa.Schema = batch.schema
         self._kept = Exported(batch)
         made = ffi.new("mm_order_part **")
