@@ -199,6 +199,25 @@ int mm_arrow_body(const void *schema, const void *array, uint64_t index, mm_body
 int mm_arrow_next(void *stream, void **schema, void **array);
 void mm_arrow_drop(void *schema, void *array);    /* releases and frees what mm_arrow_next gave */
 
+/*
+ * ---- rows of tables in the order of their digests (csrc/order), for the sink of Spark ----
+ * A part is a table, as Arrow has it, with the columns value, and key and headers if they are there; schema and array
+ * outlive it, and the parts the orders that have them.  A part and an order are one thread's at a time.
+ */
+typedef struct mm_order_part mm_order_part;
+typedef struct mm_order mm_order;
+enum { MM_ORDER_HEADS_MAX = 64, MM_ORDER_BYTES_MAX = 1073741824, MM_ORDER_SECRET = 16 };
+/* secret: octets, of digests.  MM_EINVAL: it is no such table. */
+int mm_order_part_new(const uint8_t *secret, const void *schema, const void *array, mm_order_part **out);
+void mm_order_part_free(mm_order_part *part);
+int mm_order_new(mm_order_part *const *parts, uint32_t count, mm_order **out);   /* MM_EINVAL: not of one type */
+void mm_order_free(mm_order *order);
+uint64_t mm_order_left(const mm_order *order);    /* rows that were not taken */
+/* The next rows of all of them, as a new array of Arrow's: until one of them has none left, or up to so many bytes, and
+ * at least a row.  1; 0: one of them had none left before; MM_EINVAL: they are not of one type, or a column would be
+ * too large. */
+int mm_order_take(mm_order *const *orders, uint32_t count, uint64_t max_bytes, void **array);
+
 /* ---- wakers: one per event loop ---- */
 /* fds[0] is readable when there is something to take. Who watches a copy of it, to be told of the waker's end as
  * well, keeps a copy of fds[1] with it. */

@@ -4,73 +4,29 @@
 #include "spool/keys.h"
 
 #include "base/meta.h"
-#include "base/octets.h"
+#include "base/sip.h"
 
 enum {
     KEYS_FIRST = 1024,     /* slots that there are at first; a power of two */
     KEYS_ITEM_HEAD = 3,    /* octets in front of an item (base/meta.h) */
-    KEYS_WORD = 8,         /* octets */
-    KEYS_WIDE = 0xee,      /* what makes it 128 bits */
-    KEYS_SECOND = 0xdd
+    KEYS_ROUNDS = 2,       /* of SipHash, for each word */
+    KEYS_LAST_ROUNDS = 4
 };
-
-typedef struct sip {
-    uint64_t v[4];
-} sip;
-
-static uint64_t
-sip_turned(uint64_t x, unsigned bits)
-{
-    return x << bits | x >> (64 - bits);
-}
-
-static void
-sip_rounds(sip *s, int rounds)
-{
-    uint64_t *v = s->v;
-    for (int i = 0; i < rounds; i++) {
-        v[0] += v[1];
-        v[1] = sip_turned(v[1], 13) ^ v[0];
-        v[0] = sip_turned(v[0], 32);
-        v[2] += v[3];
-        v[3] = sip_turned(v[3], 16) ^ v[2];
-        v[0] += v[3];
-        v[3] = sip_turned(v[3], 21) ^ v[0];
-        v[2] += v[1];
-        v[1] = sip_turned(v[1], 17) ^ v[2];
-        v[2] = sip_turned(v[2], 32);
-    }
-}
-
-static void
-sip_word(sip *s, uint64_t word)
-{
-    s->v[3] ^= word;
-    sip_rounds(s, 2);
-    s->v[0] ^= word;
-}
 
 void
 mmi_spool_key_hash(const uint8_t secret[MMI_SPOOL_SECRET], const uint8_t *key, size_t size,
                    uint64_t hash[2])
 {
-    uint64_t k0 = mmi_le64_get(secret), k1 = mmi_le64_get(secret + KEYS_WORD);
     uint64_t last = (uint64_t)size << 56;
-    sip s = { { k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d) ^ KEYS_WIDE,
-                k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573) } };
-    for (; size >= KEYS_WORD; size -= KEYS_WORD, key += KEYS_WORD) {
-        sip_word(&s, mmi_le64_get(key));
+    mmi_sip s = mmi_sip_begun(secret);
+    for (; size >= MMI_SIP_WORD; size -= MMI_SIP_WORD, key += MMI_SIP_WORD) {
+        mmi_sip_word(&s, mmi_le64_get(key), KEYS_ROUNDS);
     }
     for (size_t i = 0; i < size; i++) {
         last |= (uint64_t)key[i] << (8 * i);
     }
-    sip_word(&s, last);
-    s.v[2] ^= KEYS_WIDE;
-    sip_rounds(&s, 4);
-    hash[0] = s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];
-    s.v[1] ^= KEYS_SECOND;
-    sip_rounds(&s, 4);
-    hash[1] = s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];
+    mmi_sip_word(&s, last, KEYS_ROUNDS);
+    mmi_sip_end(&s, KEYS_LAST_ROUNDS, hash);
 }
 
 bool

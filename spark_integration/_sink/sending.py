@@ -73,7 +73,7 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
     ):
         rows = octets = 0
         right = checked(batches)
-        for batch in in_order(right, folder) if options.row_order == CONTENT else right:
+        for batch in in_order(right, folder, name) if options.row_order == CONTENT else right:
             try:
                 octets += put(spool, batch, options.send_timeout)
             except mm.TimedOutError as error:

@@ -21,7 +21,8 @@ from pyspark.sql.datasource import (
 )
 
 from .._source.schema import arrow_schema
-from .options import SinkOptions
+from .options import CONTENT, SinkOptions
+from .ordering import ORDER
 from .sending import name_of, send
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ def of_task() -> TaskContext:
 
 
 def sent(batches: Iterable[pa.RecordBatch], options: SinkOptions, *whose: object) -> Sent:
-    """Send the rows of this task."""
+    """Send the rows of this task; their name has the order in it, if that is ours."""
     partition = of_task().partitionId()
-    rows, octets = send(batches, options, name_of(*whose, partition))
+    order = (ORDER,) if options.row_order == CONTENT else ()
+    rows, octets = send(batches, options, name_of(*whose, partition, *order))
     return Sent(partition, rows, octets)
 
 

@@ -191,6 +191,30 @@ def test_spark_before_its_arrow_writer_gets_the_one_of_rows(
     assert type(made).__name__ == "RowStreamWriter"
 
 
+def test_the_name_of_rows_has_their_order_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a version that has another one sends under another name. What is given has none."""
+    from types import SimpleNamespace
+
+    from meshmsg.spark._sink import writers
+
+    names: list[bytes] = []
+
+    def send(_batches: Any, _options: Any, name: bytes) -> tuple[int, int]:
+        names.append(name)
+        return 0, 0
+
+    monkeypatch.setattr(writers, "of_task", lambda: SimpleNamespace(partitionId=lambda: 3))
+    monkeypatch.setattr(writers, "send", send)
+    for order in (writers.ORDER, writers.ORDER, "another"):
+        monkeypatch.setattr(writers, "ORDER", order)
+        for given in ("content", "given"):
+            writers.sent([], SinkOptions(("tcp://a:1",), row_order=given), "job")
+    content, as_given = names[::2], names[1::2]
+    assert content[0] == content[1] != content[2]
+    assert len({*as_given}) == 1
+    assert as_given[0] not in content
+
+
 def test_who_sends_again_uses_the_same_names(receiver: Receiver, tmp_path: Path) -> None:
     """A window takes rows of a partition once; those of another have other names."""
     batches = [pa.record_batch({"value": ["1", "2", "3"]})]
@@ -246,7 +270,7 @@ def test_what_cannot_go_along_is_refused_with_its_row(
     assert "row 3 of the task" in str(failed.value)
     assert words in str(failed.value)
     done = sending(batches[:1], receiver.options(tmp_path), b"m" * 16)
-    assert [bytes(one) for one in receiver.take(2)] == [b"y", b"z"]
+    assert {bytes(one) for one in receiver.take(2)} == {b"y", b"z"}
     assert done.result(WAIT_S)[0] == 2
 
 

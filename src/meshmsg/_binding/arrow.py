@@ -63,6 +63,23 @@ def _struct(capsule: object, name: bytes) -> Any:
     return ffi.cast("void *", _pointer(capsule, name))
 
 
+def array_capsule_of(struct: Any) -> object:
+    """Return a capsule of an array struct of the core's, which frees it."""
+    return _capsule(struct, b"arrow_array", _DROP_ARRAY)
+
+
+class Exported:
+    """An array that speaks the interface, as structs that are there for as long as this is.
+
+    Attributes:
+        structs: Its schema and itself.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._schema, self._array = data.__arrow_c_array__()
+        self.structs = _struct(self._schema, b"arrow_schema"), _struct(self._array, b"arrow_array")
+
+
 def format_of(schema: Any) -> bytes:
     """Return the type of a schema struct, as the C data interface writes it."""
     found = ffi.cast("char **", schema)[0]  # its first member
