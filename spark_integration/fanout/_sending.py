@@ -8,30 +8,53 @@ never does, as tasks wait for that thread.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 
 from meshmsg import ClosedError, TimedOutError
 from meshmsg.patterns import WorkQueue
 
-from ._words import GROUP_BYTES, Part, octets_of
+from ._words import GROUP_BYTES, Part, octets_of, packed
 
 
 class Sending:
     """Groups what waits, as large as it has become while tasks had no room."""
 
-    def __init__(self, queue: WorkQueue, group_items: int, waiting_items: int) -> None:
+    def __init__(
+        self,
+        queue: WorkQueue,
+        group_items: int,
+        waiting_items: int,
+        open_: Callable[[Sequence[int]], tuple[Sequence[int], Sequence[bytes]]],
+    ) -> None:
+        """Begin.
+
+        Args:
+            queue: Where groups are put.
+            group_items: The most items of one.
+            waiting_items: That wait at most.
+            open_: Returns those of some items that are open, and their bodies.
+        """
         self._queue = queue
         self._group_items = group_items
         self._waiting_items = waiting_items
+        self._open = open_
         self._changed = threading.Condition()
-        self._waiting: deque[Part] = deque()
+        self._waiting: deque[int] = deque()
         self._alone: deque[Part] = deque()
         self._closed = False
         self._idle = False
         """The thread waits for something to send."""
         self._thread = threading.Thread(target=self._run, name="meshmsg-fanout-send", daemon=True)
         self._thread.start()
+
+    @property
+    def full(self) -> bool:
+        """Whether who submits has to wait, or cannot go on."""
+        return len(self._waiting) >= self._waiting_items or self._closed
 
     def wait_for_room(self, timeout: float | None) -> None:
         """Wait until another item may be put.
@@ -40,7 +63,7 @@ class Sending:
             TimedOutError: There was no room in time.
             ClosedError: It was closed.
         """
-        if len(self._waiting) < self._waiting_items and not self._closed:
+        if not self.full:
             return
         with self._changed:
             room = self._changed.wait_for(
@@ -54,9 +77,9 @@ class Sending:
                     "(waiting_items)"
                 )
 
-    def put(self, part: Part) -> None:
+    def put(self, number: int) -> None:
         """Have an item go out."""
-        self._waiting.append(part)
+        self._waiting.append(number)
         if self._idle:  # else it looks once more before it waits
             with self._changed:
                 self._changed.notify_all()
@@ -74,27 +97,36 @@ class Sending:
             self._changed.notify_all()
         self._thread.join()
 
-    def _next(self) -> list[Part]:
+    def _next(self) -> bytes:
         """Wait for what goes out next; empty: nothing more does."""
         with self._changed:
-            self._idle = True
-            self._changed.wait_for(lambda: self._closed or self._alone or self._waiting)
-            self._idle = False
-            if self._closed:
-                return []
-            if self._alone:
-                return [self._alone.popleft()]
-            group = [self._waiting.popleft()]
-            size = len(group[0].body)
-            while self._waiting and len(group) < self._group_items:
-                size += len(self._waiting[0].body)
-                if size > GROUP_BYTES:
-                    break
-                group.append(self._waiting.popleft())
-            self._changed.notify_all()
-            return group
+            while not self._closed:
+                if self._alone:
+                    return octets_of([self._alone.popleft()])
+                if self._waiting:
+                    group = self._group()
+                    self._changed.notify_all()  # there is room
+                    if group:
+                        return group
+                    continue
+                self._idle = True
+                self._changed.wait_for(lambda: self._closed or self._alone or self._waiting)
+                self._idle = False
+        return b""
+
+    def _group(self) -> bytes:
+        """Return what waits as one group, as far as it is to be in one; empty: it is gone."""
+        waiting = self._waiting
+        numbers = [waiting.popleft() for _ in range(min(len(waiting), self._group_items))]
+        numbers, bodies = self._open(numbers)
+        ends = list(accumulate(map(len, bodies)))
+        if ends and ends[-1] > GROUP_BYTES:
+            count = max(1, bisect_right(ends, GROUP_BYTES))
+            waiting.extendleft(reversed(numbers[count:]))
+            numbers, bodies = numbers[:count], bodies[:count]
+        return packed(numbers, [1] * len(numbers), bodies) if numbers else b""
 
     def _run(self) -> None:
         with suppress(ClosedError):
             while group := self._next():
-                self._queue.put(octets_of(group))
+                self._queue.put(group)
