@@ -207,15 +207,19 @@ class FanOut:
         body = item if self._encode is same else self._encode(item)
         if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:
             body = checked_body(body)
-        if self._sending.full:
-            self._sending.wait_for_room(timeout)
+        books, sending = self._books, self._sending
+        if len(sending.waiting) >= sending.waiting_items:
+            sending.wait_for_room(timeout)
         if self._closing:
             raise ClosedError("the fan-out is closed")
-        number = self._books.enter(item, body, asked, place)
+        number = next(books.numbers)
+        books.items[number] = (asked, place, item, body)
         if self._over is not None:  # it may have been told before this one was there
-            self._books.forget(number)
+            books.forget(number)
             raise self._over
-        self._sending.put(number)
+        sending.waiting.append(number)
+        if sending.idle:
+            sending.wake()
 
     def map(
         self,

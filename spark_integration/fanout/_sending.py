@@ -40,21 +40,17 @@ class Sending:
         """
         self._queue = queue
         self._group_items = group_items
-        self._waiting_items = waiting_items
+        self.waiting_items = waiting_items
         self._open = open_
         self._changed = threading.Condition()
-        self._waiting: deque[int] = deque()
+        self.waiting: deque[int] = deque()
+        """Numbers of items. Who adds one looks whether there is room, and then at `idle`."""
         self._alone: deque[Part] = deque()
         self._closed = False
-        self._idle = False
-        """The thread waits for something to send."""
+        self.idle = False
+        """The thread waits for something to send, until `wake`; else it looks before it waits."""
         self._thread = threading.Thread(target=self._run, name="meshmsg-fanout-send", daemon=True)
         self._thread.start()
-
-    @property
-    def full(self) -> bool:
-        """Whether who submits has to wait, or cannot go on."""
-        return len(self._waiting) >= self._waiting_items or self._closed
 
     def wait_for_room(self, timeout: float | None) -> None:
         """Wait until another item may be put.
@@ -63,26 +59,22 @@ class Sending:
             TimedOutError: There was no room in time.
             ClosedError: It was closed.
         """
-        if not self.full:
-            return
         with self._changed:
             room = self._changed.wait_for(
-                lambda: self._closed or len(self._waiting) < self._waiting_items, timeout
+                lambda: self._closed or len(self.waiting) < self.waiting_items, timeout
             )
             if self._closed:
                 raise ClosedError("the fan-out is closed")
             if not room:
                 raise TimedOutError(
-                    f"no room within {timeout} s: {self._waiting_items:,} items wait for workers "
+                    f"no room within {timeout} s: {self.waiting_items:,} items wait for workers "
                     "(waiting_items)"
                 )
 
-    def put(self, number: int) -> None:
-        """Have an item go out."""
-        self._waiting.append(number)
-        if self._idle:  # else it looks once more before it waits
-            with self._changed:
-                self._changed.notify_all()
+    def wake(self) -> None:
+        """Have what waits go out."""
+        with self._changed:
+            self._changed.notify_all()
 
     def put_again(self, parts: list[Part]) -> None:
         """Have items go out once more, before others, each alone."""
@@ -103,22 +95,22 @@ class Sending:
             while not self._closed:
                 if self._alone:
                     return octets_of([self._alone.popleft()])
-                if self._waiting:
+                if self.waiting:
                     group = self._group()
                     self._changed.notify_all()  # there is room
                     if group:
                         return group
                     continue
-                self._idle = True
-                self._changed.wait_for(lambda: self._closed or self._alone or self._waiting)
-                self._idle = False
+                self.idle = True
+                self._changed.wait_for(lambda: self._closed or self._alone or self.waiting)
+                self.idle = False
         return b""
 
     def _group(self) -> bytes:
         """Return what waits as one group, as far as it is to be in one; empty: it is gone."""
-        waiting = self._waiting
-        numbers = [waiting.popleft() for _ in range(min(len(waiting), self._group_items))]
-        numbers, bodies = self._open(numbers)
+        waiting = self.waiting
+        taken = [waiting.popleft() for _ in range(min(len(waiting), self._group_items))]
+        numbers, bodies = self._open(taken)
         ends = list(accumulate(map(len, bodies)))
         if ends and ends[-1] > GROUP_BYTES:
             count = max(1, bisect_right(ends, GROUP_BYTES))

@@ -18,7 +18,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 WIRE = 2
@@ -96,13 +96,14 @@ def group_of(octets: bytes, numbers: frozenset[int] | None = None) -> Group | No
     ends = list(accumulate(heads[2 * count :], initial=start))
     if ends[-1] != len(octets) or (numbers is not None and not numbers.issuperset(found)):
         return None
-    bodies = list(map(octets.__getitem__, map(slice, ends, ends[1:])))
+    bodies = [octets[begin:end] for begin, end in pairwise(ends)]
     return Group(heads[:count], found, bodies)
 
 
 def octets_of(parts: Sequence[Part]) -> bytes:
     """Return parts as octets."""
-    return packed(*zip(*parts, strict=True))
+    ids, numbers, bodies = zip(*parts, strict=True) if parts else ((), (), ())
+    return packed(ids, numbers, bodies)
 
 
 def parts_of(octets: bytes, numbers: Iterable[int] | None = None) -> list[Part] | None:

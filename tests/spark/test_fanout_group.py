@@ -21,6 +21,7 @@ from meshmsg.spark.fanout._sending import Sending
 from meshmsg.spark.fanout._slots import Slots, Wrong
 from meshmsg.spark.fanout._task import TaskOf
 from meshmsg.spark.fanout._words import GROUP_BYTES, Outcome, Part, parts_of
+from meshmsg.spark.rows._task import RowsOf
 from tests.spark.support import Session, Threads, fan_out
 from tests.support.pairs import WAIT_S
 
@@ -158,7 +159,7 @@ def test_order_is_kept_with_holes(data: Any) -> None:
     """Whatever is told of a group, in whatever order, and how often."""
     count = data.draw(st.integers(1, 12))
     kept, slots = Books(100, same), Slots(ordered=True)
-    numbers = [kept.enter(i, b"%d" % i, slots, i) for i in range(count)]
+    numbers = [kept.add(i, b"%d" % i, slots, i).id for i in range(count)]
     some = st.lists(st.sampled_from(numbers), unique=True, max_size=count).map(sorted)
     said = st.sampled_from([Outcome.FAILED, Outcome.RETURNED, Outcome.BEGUN, Outcome.DONE])
     for told in [*data.draw(st.lists(some, max_size=8)), numbers]:
@@ -182,7 +183,7 @@ def test_order_is_kept_with_holes(data: Any) -> None:
 def test_errors_have_their_places(said: list[Outcome]) -> None:
     """Among results of the same message."""
     kept, slots = Books(1, same), Slots(ordered=True, returned=True)
-    numbers = [kept.enter(b"%d" % i, b"", slots, i) for i in range(len(said))]
+    numbers = [kept.add(b"%d" % i, b"", slots, i).id for i in range(len(said))]
     parts = [Part(number, one, b"%d" % number) for number, one in zip(numbers, said, strict=True)]
     for one in kept.came(parts)[0]:
         one.tell()
@@ -215,13 +216,22 @@ class Queue:
         return self.groups[1:]
 
 
+def put(kept: Books, one: Sending, body: bytes) -> int:
+    """Have an item go out; return its number."""
+    number = kept.add(None, body, Slots(ordered=True)).id
+    one.waiting.append(number)
+    if one.idle:
+        one.wake()
+    return number
+
+
 @pytest.fixture
 def sending() -> Iterator[tuple[Queue, Books, Sending]]:
     """What sends groups of three at most; the first, of one item, is held."""
     queue: Any = Queue()
     kept = Books(1, same)
     one = Sending(queue, 3, 1000, kept.open_of)
-    one.put(kept.enter(None, b"first", Slots(True)))
+    put(kept, one, b"first")
     assert queue.holding.wait(WAIT_S)
     yield queue, kept, one
     queue.go.set()
@@ -244,7 +254,7 @@ def test_a_group_has_so_many_bytes_and_a_larger_item_is_alone(
     """And so many items; in their order."""
     queue, kept, one = sending
     for size in sizes:
-        one.put(kept.enter(None, bytes(size), Slots(True)))
+        put(kept, one, bytes(size))
     found = queue.taken(len(groups))
     assert [[len(part.body) for part in group] for group in found] == groups
 
@@ -254,10 +264,9 @@ def test_what_is_given_up_before_it_went_out_does_not_go_out(
 ) -> None:
     """Others of its group do."""
     queue, kept, one = sending
-    numbers = [kept.enter(None, b"%d" % i, Slots(True)) for i in range(3)]
-    kept.forget(numbers[1])
-    for number in numbers:
-        one.put(number)
+    put(kept, one, b"0")
+    kept.forget(put(kept, one, b"1"))
+    put(kept, one, b"2")
     assert [part.body for part in queue.taken(1)[0]] == [b"0", b"2"]
 
 
@@ -282,7 +291,8 @@ def test_another_version_of_meshmsg_is_refused_before_it_gets_an_item(
     version: str | None, wire: int | None
 ) -> None:
     """And says which."""
-    task = TaskOf(same, "tcp://127.0.0.1:1", "tcp://127.0.0.1:1", None, WAIT_S)
-    task = task._replace(version=version or task.version, wire=wire or task.wire)
-    with pytest.raises(mm.UsageError, match="install the same version on all nodes"):
-        list(task(iter([])))
+    nobody = "tcp://127.0.0.1:1"
+    for task in (TaskOf(same, nobody, nobody, None, 5.0), RowsOf(same, nobody, None, 5.0, 1)):
+        other = task._replace(version=version or task.version, wire=wire or task.wire)
+        with pytest.raises(mm.UsageError, match="install the same version on all nodes"):
+            list(other(iter([])))
