@@ -51,10 +51,10 @@ class RowsOf(NamedTuple):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work on the rows of one partition; give Spark their number."""
+        same_version(self.version, self.wire)
         import pyarrow as pa
         from pyspark import TaskContext
 
-        same_version(self.version, self.wire)
         context = TaskContext.get()
         row = (context.partitionId() if context is not None else 0) << ROW_BITS
         with ExitStack() as stack:

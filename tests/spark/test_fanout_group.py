@@ -16,13 +16,14 @@ import meshmsg as mm
 from meshmsg.spark import FanOut, FanOutError, ItemError, aio
 from meshmsg.spark.fanout import _fanout
 from meshmsg.spark.fanout._books import Books, same
-from meshmsg.spark.fanout._results import Results
+from meshmsg.spark.fanout._results import Looking, Results
 from meshmsg.spark.fanout._sending import Sending
 from meshmsg.spark.fanout._slots import Slots, Wrong
 from meshmsg.spark.fanout._task import TaskOf
-from meshmsg.spark.fanout._words import GROUP_BYTES, Outcome, Part, parts_of
+from meshmsg.spark.fanout._words import GROUP_BYTES, Outcome, Part, octets_of, parts_of
 from meshmsg.spark.rows._task import RowsOf
 from tests.spark.support import Session, Threads, fan_out
+from tests.spark.test_fanout_lease import Batch, Clock, Out
 from tests.support.pairs import WAIT_S
 
 
@@ -296,3 +297,19 @@ def test_another_version_of_meshmsg_is_refused_before_it_gets_an_item(
         other = task._replace(version=version or task.version, wire=wire or task.wire)
         with pytest.raises(mm.UsageError, match="install the same version on all nodes"):
             list(other(iter([])))
+
+
+def test_an_item_that_goes_alone_starts_no_thread() -> None:
+    """Several do, once, and it ends with the task."""
+    out: Any = Out()
+    batch: Any = Batch(Clock())
+    task = TaskOf(same, "", "", None, WAIT_S)
+    before = threading.active_count()
+    with Looking() as looking:
+        task._one(out, batch, octets_of([Part(0, 1, b"alone")]), looking)
+        assert threading.active_count() == before
+        for _ in range(2):
+            task._one(out, batch, octets_of([Part(i, 1, b"one") for i in (1, 2)]), looking)
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before
+    assert [part.id for part in out.sent] == [0, 1, 2, 1, 2]
