@@ -6,8 +6,8 @@ Not here: what it does (_fanout.py).  Law: no call blocks the loop; what is canc
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from meshmsg import TimedOutError, UsageError
 
 from ._fanout import FanOut as Threads
 from ._numbers import returns_errors
-from ._slots import given_or_raised
+from ._slots import Slots, Wrong
 from ._told import FanOutStats
 
 ROOM_S = 0.005
@@ -81,17 +81,28 @@ class FanOut:
         """
         if window < 1:
             raise UsageError(f"window is {window}; it must be 1 or more")
-        returned = returns_errors(errors)
-        open_ = _Open(ordered)
+        slots, given, taken = _Slots(ordered, returns_errors(errors)), 0, 0
         try:
             async for item in _each(items):
-                open_.add(await self.submit(item))
-                while open_.count >= window or open_.ready():
-                    yield await _answer(await open_.take(), returned)
-            while open_.count:
-                yield await _answer(await open_.take(), returned)
+                await self._put(item, slots, given)
+                given += 1
+                while given - taken >= window or slots.ready():
+                    for outcome in await slots.next():
+                        taken += 1
+                        yield outcome if type(outcome) is not Wrong else slots.given(outcome)
+            while given > taken:
+                for outcome in await slots.next():
+                    taken += 1
+                    yield outcome if type(outcome) is not Wrong else slots.given(outcome)
         finally:
-            open_.cancel()
+            slots.closed = True
+
+    async def _put(self, item: Any, slots: Slots, place: int) -> None:
+        while True:
+            try:
+                return self._threads._submit(item, slots, 0, place)
+            except TimedOutError:
+                await asyncio.sleep(ROOM_S)
 
     def stats(self) -> FanOutStats:
         """Return the counts."""
@@ -116,51 +127,27 @@ class FanOut:
         return repr(self._threads)
 
 
-class _Open:
-    """The futures of one call of `map` that were not taken."""
+class _Slots(Slots):
+    """Those of one call of `map`, whose loop is woken."""
 
-    def __init__(self, ordered: bool) -> None:
-        self._ordered = ordered
-        self._futures: deque[asyncio.Future[Any]] = deque()
-        self._others: set[asyncio.Future[Any]] = set()
-        self._done: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
+    def __init__(self, ordered: bool, returned: bool) -> None:
+        super().__init__(ordered, returned)
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self._futures) + len(self._others)
+    async def next(self) -> Sequence[Any]:
+        """Wait for what is next, and return it, as `take` does."""
+        while not self.ready():
+            self._woken.clear()
+            self._waits = True
+            if not self.ready():  # else it came before anybody knew that this waits
+                await self._woken.wait()
+        self._waits = False
+        return self.take()
 
-    def add(self, future: asyncio.Future[Any]) -> None:
-        """Take one more."""
-        if self._ordered:
-            self._futures.append(future)
-        else:
-            self._others.add(future)
-            future.add_done_callback(self._done.put_nowait)
-
-    def ready(self) -> bool:
-        """Whether the next one has its answer."""
-        return self._futures[0].done() if self._futures else not self._done.empty()
-
-    async def take(self) -> asyncio.Future[Any]:
-        """Return the next one: in order, or as they have answers."""
-        if self._ordered:
-            return self._futures.popleft()
-        future = await self._done.get()
-        self._others.remove(future)
-        return future
-
-    def cancel(self) -> None:
-        """Drop all."""
-        for future in (*self._futures, *self._others):
-            future.cancel()
-
-
-async def _answer(future: asyncio.Future[Any], returned: bool) -> Any:
-    try:
-        return await future
-    except Exception as error:
-        return given_or_raised(error, returned)
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._woken.set)
 
 
 async def _each(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:

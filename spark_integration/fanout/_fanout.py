@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +21,7 @@ from meshmsg import ClosedError, Engine, Policy, Profile, Pull, UsageError
 from meshmsg.patterns import WorkQueue
 
 from ._bar import Bar, teller_of
-from ._books import Asked, Books, Settled
+from ._books import Asked, Books, Settled, same
 from ._jobs import Jobs
 from ._numbers import (
     checked_body,
@@ -33,10 +33,10 @@ from ._numbers import (
     told_to,
 )
 from ._sending import Sending
-from ._slots import Slots
+from ._slots import Slots, Wrong
 from ._task import TaskOf
 from ._told import FanOutError, FanOutStats, ItemError
-from ._words import Outcome, parts_of
+from ._words import ITEM_BYTES_MAX, KNOWN, group_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,10 +46,6 @@ RESULTS_AT_ONCE = 1000
 PROGRESS_S = 0.2
 """Seconds between two calls of `progress`."""
 LOG = logging.getLogger("meshmsg")
-
-
-def _same(octets: bytes) -> bytes:
-    return octets
 
 
 class FanOut:
@@ -127,8 +123,8 @@ class FanOut:
         bind: str = "tcp://127.0.0.1:0",
         results: str = "tcp://127.0.0.1:0",
         advertise: str | None = None,
-        encode: Callable[[Any], bytes] = _same,
-        decode: Callable[[bytes], Any] = _same,
+        encode: Callable[[Any], bytes] = same,
+        decode: Callable[[bytes], Any] = same,
         group_items: int = 100,
         waiting_items: int = 100_000,
         max_attempts: int = 4,
@@ -148,7 +144,7 @@ class FanOut:
         self._dead = checked_call("dead", dead)
         self._encode = encode
         self._told_at = 0.0
-        self._closing = Event()
+        self._closing = False
         self._over: BaseException | None = None
         self._lock = Lock()
         self._books = Books(max_attempts, decode)
@@ -174,7 +170,7 @@ class FanOut:
             )
             self._progress = teller_of(progress)
             opened.pop_all()
-        self._sending = Sending(self._queue, group_items, waiting_items)
+        self._sending = Sending(self._queue, group_items, waiting_items, self._books.open_of)
         self._taker = Thread(target=self._take, name="meshmsg-fanout-results", daemon=True)
         self._taker.start()
         self._jobs = Jobs(
@@ -207,16 +203,23 @@ class FanOut:
         self._submit(item, future, timeout)
         return future
 
-    def _submit(self, item: Any, asked: Asked, timeout: float | None) -> None:
-        body = checked_body(self._encode(item))
-        self._sending.wait_for_room(timeout)
-        if self._closing.is_set():
+    def _submit(self, item: Any, asked: Asked, timeout: float | None, place: int = 0) -> None:
+        body = item if self._encode is same else self._encode(item)
+        if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:
+            body = checked_body(body)
+        books, sending = self._books, self._sending
+        if len(sending.waiting) >= sending.waiting_items:
+            sending.wait_for_room(timeout)
+        if self._closing:
             raise ClosedError("the fan-out is closed")
-        part = self._books.add(item, body, asked)
+        number = next(books.numbers)
+        books.items[number] = (asked, place, item, body)
         if self._over is not None:  # it may have been told before this one was there
-            self._books.forget(part)
+            books.forget(number)
             raise self._over
-        self._sending.put(part)
+        sending.waiting.append(number)
+        if sending.idle:
+            sending.wake()
 
     def map(
         self,
@@ -259,7 +262,7 @@ class FanOut:
             cancel: Wait for nothing: what is open raises `FanOutError`, and Spark ends the tasks.
             timeout: Seconds until it is as with `cancel`; None waits for ever.
         """
-        self._closing.set()
+        self._closing = True
         end = None if timeout is None else time.monotonic() + timeout
         if cancel or not self._wait_for_open(end):
             self._end(FanOutError("the fan-out was cancelled"))
@@ -297,13 +300,20 @@ class FanOut:
         return f"<FanOut {self.endpoint}: {counts.done:,} of {counts.submitted:,} done>"
 
     def _mapped(self, items: Iterable[Any], slots: Slots, window: int) -> Iterator[Any]:
+        submit, ready = self._submit, slots.ready
+        given = taken = 0
         try:
             for item in items:
-                self._submit(item, slots.make(), None)
-                while slots.count >= window or slots.ready():
-                    yield slots.take()
-            while slots.count:
-                yield slots.take()
+                submit(item, slots, None, given)
+                given += 1
+                while given - taken >= window or ready():
+                    for outcome in slots.take():
+                        taken += 1
+                        yield outcome if type(outcome) is not Wrong else slots.given(outcome)
+            while given > taken:
+                for outcome in slots.take():
+                    taken += 1
+                    yield outcome if type(outcome) is not Wrong else slots.given(outcome)
         finally:
             slots.closed = True
 
@@ -323,16 +333,20 @@ class FanOut:
             self._end(failed)
 
     def _took(self, octets: bytes) -> None:
-        parts = parts_of(octets, Outcome)
-        if parts is None:
+        group = group_of(octets, KNOWN)
+        if group is None:
             LOG.warning("a fan-out got %d bytes that are no results", len(octets))
             return
-        settled, again = self._books.came(parts)
-        if again:
-            self._sending.put_again(again)
+        if not any(group.numbers):
+            settled = self._books.done(group.ids, group.bodies)
+        else:
+            settled, again = self._books.came(group.parts())
+            if again:
+                self._sending.put_again(again)
         for one in settled:
-            if isinstance(one.error, ItemError):
-                self._tell_dead(one.error)
+            for error in one.wrong:
+                if isinstance(error, ItemError):
+                    self._tell_dead(error)
             one.tell()
 
     def _tell_dead(self, error: ItemError) -> None:

@@ -8,28 +8,47 @@ never does, as tasks wait for that thread.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 
 from meshmsg import ClosedError, TimedOutError
 from meshmsg.patterns import WorkQueue
 
-from ._words import GROUP_BYTES, Part, octets_of
+from ._words import GROUP_BYTES, Part, octets_of, packed
 
 
 class Sending:
     """Groups what waits, as large as it has become while tasks had no room."""
 
-    def __init__(self, queue: WorkQueue, group_items: int, waiting_items: int) -> None:
+    def __init__(
+        self,
+        queue: WorkQueue,
+        group_items: int,
+        waiting_items: int,
+        open_: Callable[[Sequence[int]], tuple[Sequence[int], Sequence[bytes]]],
+    ) -> None:
+        """Begin.
+
+        Args:
+            queue: Where groups are put.
+            group_items: The most items of one.
+            waiting_items: That wait at most.
+            open_: Returns those of some items that are open, and their bodies.
+        """
         self._queue = queue
         self._group_items = group_items
-        self._waiting_items = waiting_items
+        self.waiting_items = waiting_items
+        self._open = open_
         self._changed = threading.Condition()
-        self._waiting: deque[Part] = deque()
+        self.waiting: deque[int] = deque()
+        """Numbers of items. Who adds one looks whether there is room, and then at `idle`."""
         self._alone: deque[Part] = deque()
         self._closed = False
-        self._idle = False
-        """The thread waits for something to send."""
+        self.idle = False
+        """The thread waits for something to send, until `wake`; else it looks before it waits."""
         self._thread = threading.Thread(target=self._run, name="meshmsg-fanout-send", daemon=True)
         self._thread.start()
 
@@ -40,26 +59,22 @@ class Sending:
             TimedOutError: There was no room in time.
             ClosedError: It was closed.
         """
-        if len(self._waiting) < self._waiting_items and not self._closed:
-            return
         with self._changed:
             room = self._changed.wait_for(
-                lambda: self._closed or len(self._waiting) < self._waiting_items, timeout
+                lambda: self._closed or len(self.waiting) < self.waiting_items, timeout
             )
             if self._closed:
                 raise ClosedError("the fan-out is closed")
             if not room:
                 raise TimedOutError(
-                    f"no room within {timeout} s: {self._waiting_items:,} items wait for workers "
+                    f"no room within {timeout} s: {self.waiting_items:,} items wait for workers "
                     "(waiting_items)"
                 )
 
-    def put(self, part: Part) -> None:
-        """Have an item go out."""
-        self._waiting.append(part)
-        if self._idle:  # else it looks once more before it waits
-            with self._changed:
-                self._changed.notify_all()
+    def wake(self) -> None:
+        """Have what waits go out."""
+        with self._changed:
+            self._changed.notify_all()
 
     def put_again(self, parts: list[Part]) -> None:
         """Have items go out once more, before others, each alone."""
@@ -74,27 +89,36 @@ class Sending:
             self._changed.notify_all()
         self._thread.join()
 
-    def _next(self) -> list[Part]:
+    def _next(self) -> bytes:
         """Wait for what goes out next; empty: nothing more does."""
         with self._changed:
-            self._idle = True
-            self._changed.wait_for(lambda: self._closed or self._alone or self._waiting)
-            self._idle = False
-            if self._closed:
-                return []
-            if self._alone:
-                return [self._alone.popleft()]
-            group = [self._waiting.popleft()]
-            size = len(group[0].body)
-            while self._waiting and len(group) < self._group_items:
-                size += len(self._waiting[0].body)
-                if size > GROUP_BYTES:
-                    break
-                group.append(self._waiting.popleft())
-            self._changed.notify_all()
-            return group
+            while not self._closed:
+                if self._alone:
+                    return octets_of([self._alone.popleft()])
+                if self.waiting:
+                    group = self._group()
+                    self._changed.notify_all()  # there is room
+                    if group:
+                        return group
+                    continue
+                self.idle = True
+                self._changed.wait_for(lambda: self._closed or self._alone or self.waiting)
+                self.idle = False
+        return b""
+
+    def _group(self) -> bytes:
+        """Return what waits as one group, as far as it is to be in one; empty: it is gone."""
+        waiting = self.waiting
+        taken = [waiting.popleft() for _ in range(min(len(waiting), self._group_items))]
+        numbers, bodies = self._open(taken)
+        ends = list(accumulate(map(len, bodies)))
+        if ends and ends[-1] > GROUP_BYTES:
+            count = max(1, bisect_right(ends, GROUP_BYTES))
+            waiting.extendleft(reversed(numbers[count:]))
+            numbers, bodies = numbers[:count], bodies[:count]
+        return packed(numbers, [1] * len(numbers), bodies) if numbers else b""
 
     def _run(self) -> None:
         with suppress(ClosedError):
             while group := self._next():
-                self._queue.put(octets_of(group))
+                self._queue.put(group)

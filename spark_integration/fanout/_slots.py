@@ -1,4 +1,4 @@
-"""What `FanOut.map` keeps of each open item: less than a future, as only one thread waits for them.
+"""What `FanOut.map` keeps of its open items: a place for all of them, as one thread waits for them.
 
 Not here: the items (_books.py).  Law: one thread takes, any may tell; a result is taken once.
 """
@@ -7,81 +7,65 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from ._told import FanOutError
 
 
-class Slot:
-    """The place of one result: as much of a future as the books use."""
+class Wrong:
+    """What stands in the place of a result: why there is none."""
 
-    __slots__ = ("_slots", "error", "ready", "result")
+    __slots__ = ("error",)
 
-    def __init__(self, slots: Slots) -> None:
-        self._slots = slots
-        self.ready = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def cancelled(self) -> bool:
-        """Whether nobody wants it any more."""
-        return self._slots.closed
-
-    def set_running_or_notify_cancel(self) -> bool:
-        """Whether it is to be told."""
-        return not self._slots.closed
-
-    def set_result(self, result: Any) -> None:
-        """Tell the result."""
-        self.result = result
-        self._slots.told(self)
-
-    def set_exception(self, error: BaseException | None) -> None:
-        """Tell that there is none."""
+    def __init__(self, error: BaseException) -> None:
         self.error = error
-        self._slots.told(self)
 
 
 class Slots:
-    """Those of one call of `map`."""
+    """Of one call of `map`: what came of its items, and was not taken."""
 
     def __init__(self, ordered: bool, returned: bool = False) -> None:
         """Begin; returned: errors of items are given in the place of results."""
         self._ordered = ordered
         self._returned = returned
-        self._open: deque[Slot] = deque()
-        self._done: deque[Slot] = deque()
+        self._next = 0
+        """The place of what is taken next, if it is in order."""
+        self._came: dict[int, Sequence[Any]] = {}
+        """By the place of the first: what came of items in a row."""
+        self._done: deque[Sequence[Any]] = deque()
         self._changed = threading.Condition()
         self._waits = False
         self.closed = False
-        self.count = 0
-        """That were made and not taken."""
 
-    def make(self) -> Slot:
-        """Make one more."""
-        slot = Slot(self)
-        self.count += 1
-        if self._ordered:
-            self._open.append(slot)
-        return slot
+    def set_running_or_notify_cancel(self) -> bool:
+        """Whether anybody is to be told; named as of a future."""
+        return not self.closed
 
-    def told(self, slot: Slot) -> None:
-        """Note that one has its answer; from any thread."""
-        slot.ready = True
+    def cancelled(self) -> bool:
+        """Whether nobody wants them any more; named as of a future."""
+        return self.closed
+
+    def told(self, places: Sequence[int], outcomes: Sequence[Any]) -> None:
+        """Note what came of items, results or `Wrong`; places: theirs, rising. From any thread."""
         if not self._ordered:
-            self._done.append(slot)
+            self._done.append(outcomes)
+        elif places[-1] - places[0] == len(places) - 1:
+            self._came[places[0]] = outcomes
+        else:
+            self._came.update(zip(places, zip(outcomes, strict=True), strict=True))
         if self._waits:
             with self._changed:
                 if self._waits and self.ready():
                     self._waits = False  # it is woken once for all that comes until it looks
-                    self._changed.notify()
+                    self._wake()
 
     def ready(self) -> bool:
-        """Whether the next one can be taken at once."""
-        return self._open[0].ready if self._ordered and self._open else bool(self._done)
+        """Whether there is something to take."""
+        return self._next in self._came if self._ordered else bool(self._done)
 
-    def take(self) -> Any:
-        """Wait for the next one, and return its result, or raise what is in its place."""
+    def take(self) -> Sequence[Any]:
+        """Wait for what is next, and return it: some in a row, as they came; one at least."""
         if not self.ready():
             with self._changed:
                 self._waits = True
@@ -89,11 +73,18 @@ class Slots:
                     self._changed.wait()
                     self._waits = True
                 self._waits = False
-        slot = (self._open if self._ordered else self._done).popleft()
-        self.count -= 1
-        if slot.error is None:
-            return slot.result
-        return given_or_raised(slot.error, self._returned)
+        if not self._ordered:
+            return self._done.popleft()
+        taken = self._came.pop(self._next)
+        self._next += len(taken)
+        return taken
+
+    def given(self, wrong: Wrong) -> BaseException:
+        """Return an error, if that is asked for; else raise it."""
+        return given_or_raised(wrong.error, self._returned)
+
+    def _wake(self) -> None:
+        self._changed.notify()
 
 
 def given_or_raised(error: BaseException, returned: bool) -> BaseException:

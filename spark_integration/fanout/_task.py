@@ -14,18 +14,29 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from meshmsg import Push
+from meshmsg import Push, __version__
 from meshmsg.patterns import WorkBatch, Worker
 
 from .._protected import protected
-from ._telling import Telling
-from ._words import ITEM_BYTES_MAX, Outcome, Part, octets_of, parts_of
+from ._results import Looking, Results
+from ._versions import same_version
+from ._words import (
+    GROUP_BYTES,
+    ITEM_BYTES_MAX,
+    WIRE,
+    Group,
+    Outcome,
+    Part,
+    group_of,
+    octets_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 WHY_BYTES = 16 * 1024
 """Bytes of what is said of an exception."""
+DONE, FAILED = int(Outcome.DONE), int(Outcome.FAILED)
 RENEWALS = 50
 """Times a lease that it is renewed, at most: so one item may take nearly all of it."""
 
@@ -42,64 +53,84 @@ class TaskOf(NamedTuple):
     """Seconds that the other side may not be there."""
     lease: float | None = None
     """Seconds without a sign after which others get what this worker has."""
+    version: str = __version__
+    """Of meshmsg in the program."""
+    wire: int = WIRE
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work until there is no more; give nothing back to Spark."""
         for _ in batches:
             pass
+        same_version(self.version, self.wire)
         with ExitStack() as stack:
             stack.enter_context(protected(self.security))
             out = stack.enter_context(
                 Push(connect=self.results, delivery="at_least_once", linger=self.patience)
             )
             worker = stack.enter_context(Worker(self.items, silence=self.patience))
+            looking = stack.enter_context(Looking())
             for batch in worker:
                 for record in batch:
-                    self._one(out, batch, record)
+                    self._one(out, batch, record, looking)
         yield from ()
 
-    def _one(self, out: Push, batch: WorkBatch, record: bytes) -> None:
-        group = parts_of(record)
+    def _one(
+        self, out: Push, batch: WorkBatch, record: bytes, looking: Looking | None = None
+    ) -> None:
+        group = group_of(record)
         if group is None:
-            raise ValueError("a group of items is malformed: is there another version of meshmsg?")
+            raise ValueError("a group of items is malformed")
         if batch.attempt > 1:
             # A worker was lost with it. One of the group may be why: the others are not to be tried
             # with it again; and whether it was begun at all is not known here.
-            self._say(out, [Part(part.id, Outcome.RETURNED, b"") for part in group])
+            self._say(out, [Part(number, Outcome.RETURNED, b"") for number in group.ids])
             return
-        begun = [Part(part.id, Outcome.BEGUN, b"") for part in group if part.number > 1]
-        if begun:
-            self._say(out, begun)
-        if not self._work(out, batch, group):
+        if max(group.numbers) > 1:
+            begun = [part.id for part in group.parts() if part.number > 1]
+            self._say(out, [Part(number, Outcome.BEGUN, b"") for number in begun])
+        results = Results(partial(out.send, timeout=self.patience), group.ids)
+        if looking is not None and len(group.ids) > 1:
+            looking.begin(results)
+        try:
+            ours = self._work(batch, group, results)
+        finally:
+            if looking is not None:
+                looking.end()
+        results.flush()
+        out.drain(timeout=self.patience).raise_for_loss()
+        if not ours:
             batch.retry()  # if it is not with somebody else already, who has the rest tried alone
 
-    def _work(self, out: Push, batch: WorkBatch, group: list[Part]) -> bool:
+    def _work(self, batch: WorkBatch, group: Group, results: Results) -> bool:
         """Work on items for as long as they are this worker's. Returns whether all are done."""
-        telling, ours = Telling(partial(out.send, timeout=self.patience)), True
+        fn, lease, size = self.fn, self.lease, 0
+        outcome, done = results.numbers.append, results.bodies.append
         renewed = time.monotonic()
-        for part in group:
-            if self.lease is not None and time.monotonic() - renewed >= self.lease / RENEWALS:
+        for item in group.bodies:
+            if lease is not None and time.monotonic() - renewed >= lease / RENEWALS:
                 renewed = time.monotonic()
-                ours = batch.extend()
-                if not ours:
-                    break
-            telling.tell(self._done(part))
-        telling.flush()
-        out.drain(timeout=self.patience).raise_for_loss()
-        return ours
+                if not batch.extend():
+                    return False
+            try:
+                body = fn(item)
+                if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:
+                    body = checked_result(body)
+                outcome(DONE)
+            except Exception as error:
+                text = "".join(traceback.format_exception(error)).encode(errors="replace")
+                body = text[-WHY_BYTES:]
+                outcome(FAILED)
+            done(body)
+            size += len(body)
+            if size >= GROUP_BYTES:
+                results.flush()
+                size = 0
+        return True
 
     def _say(self, out: Push, parts: list[Part]) -> None:
         """Tell of items, until that is acknowledged."""
         out.send(octets_of(parts), timeout=self.patience)
         out.drain(timeout=self.patience).raise_for_loss()
-
-    def _done(self, part: Part) -> Part:
-        try:
-            result = checked_result(self.fn(part.body))
-        except Exception as error:
-            text = "".join(traceback.format_exception(error)).encode(errors="replace")
-            return Part(part.id, Outcome.FAILED, text[-WHY_BYTES:])
-        return Part(part.id, Outcome.DONE, result)
 
 
 def checked_result(result: Any) -> bytes:

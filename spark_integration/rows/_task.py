@@ -18,13 +18,14 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from meshmsg import Push
+from meshmsg import Push, __version__
 
 from .._protected import protected
 from ..fanout._task import WHY_BYTES, checked_result
 from ..fanout._telling import Telling
 from ..fanout._told import ItemError
-from ..fanout._words import ITEM_BYTES_MAX, Outcome, Part
+from ..fanout._versions import same_version
+from ..fanout._words import ITEM_BYTES_MAX, WIRE, Outcome, Part
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,9 +45,13 @@ class RowsOf(NamedTuple):
     security: str | None
     patience: float
     max_attempts: int
+    version: str = __version__
+    """Of meshmsg in the program."""
+    wire: int = WIRE
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work on the rows of one partition; give Spark their number."""
+        same_version(self.version, self.wire)
         import pyarrow as pa
         from pyspark import TaskContext
 
