@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ._slots import Slots, Wrong
-from ._told import FanOutStats, ItemError
+from ._told import FanOutError, FanOutStats, ItemError
 from ._words import Outcome, Part
 
 Asked = Future[Any] | Slots
@@ -136,14 +136,14 @@ class Books:
         with self._lock:
             return self._lock.wait_for(lambda: not self.items and not self._settling, timeout)
 
-    def give_up(self, error: BaseException) -> list[Settled]:
+    def give_up(self, error: FanOutError) -> list[Settled]:
         """Return all that is open, which will not be done."""
         with self._lock:
             items = list(self.items.values())
             self.items.clear()
             self._attempts.clear()
             self._settling += len(items)
-        return self._settle(items, [Wrong(error)] * len(items))
+        return self._settle(items, [Wrong(error.anew()) for _ in items])
 
     def stats(self, workers: int, jobs: int) -> FanOutStats:
         """Return the counts."""

@@ -145,7 +145,7 @@ class FanOut:
         self._encode = encode
         self._told_at = 0.0
         self._closing = False
-        self._over: BaseException | None = None
+        self._over: FanOutError | None = None
         self._lock = Lock()
         self._books = Books(max_attempts, decode)
         shared: dict[str, Any] = {"insecure": insecure, "engine": engine, "security": security}
@@ -216,7 +216,7 @@ class FanOut:
         books.items[number] = (asked, place, item, body)
         if self._over is not None:  # it may have been told before this one was there
             books.forget(number)
-            raise self._over
+            raise self._over.anew()
         sending.waiting.append(number)
         if sending.idle:
             sending.wake()
@@ -381,7 +381,7 @@ class FanOut:
         ended.__cause__ = error
         self._end(ended)
 
-    def _end(self, error: BaseException) -> None:
+    def _end(self, error: FanOutError) -> None:
         with self._lock:
             self._over = self._over or error
             settled: list[Settled] = self._books.give_up(error)

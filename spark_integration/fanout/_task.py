@@ -116,7 +116,7 @@ class TaskOf(NamedTuple):
                 if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:
                     body = checked_result(body)
                 outcome(DONE)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # who exits leaves no others behind
                 text = "".join(traceback.format_exception(error)).encode(errors="replace")
                 body = text[-WHY_BYTES:]
                 outcome(FAILED)

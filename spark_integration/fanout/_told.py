@@ -8,6 +8,13 @@ from dataclasses import dataclass
 class FanOutError(Exception):
     """The tasks cannot go on: their Spark job failed too often, or was cancelled."""
 
+    def anew(self) -> FanOutError:
+        """Return one that says the same: what is raised keeps the frames that it went through, so
+        each who waits has its own."""
+        one = type(self)(*self.args)
+        one.__cause__ = self.__cause__
+        return one
+
 
 class ItemError(Exception):
     """An item was not done.

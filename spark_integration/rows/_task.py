@@ -76,7 +76,7 @@ class RowsOf(NamedTuple):
         for _ in range(self.max_attempts):
             try:
                 return Part(row, Outcome.DONE, checked_result(self.fn(body)))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 text = "".join(traceback.format_exception(error)).encode(errors="replace")
         return Part(row, Outcome.FAILED, _failed(self.max_attempts, body, text[-WHY_BYTES:]))
 

@@ -9,6 +9,10 @@ from typing import Any
 from meshmsg.spark.fanout import _fanout, _jobs
 
 
+class Lost(BaseException):
+    """Ends a task, as a process that is killed does: no item is at fault."""
+
+
 class Threads(_jobs.Jobs):
     """Jobs whose tasks are threads; one that raises fails its job when the others have ended."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,7 +12,7 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.spark import FanOutError, FanOutStats, ItemError
-from tests.spark.support import Session, fan_out
+from tests.spark.support import Lost, Session, fan_out
 from tests.support.pairs import WAIT_S
 
 
@@ -190,7 +191,7 @@ def test_a_job_that_fails_is_begun_again_and_then_given_up(
     """What is open is told why."""
 
     def fn(item: bytes) -> bytes:
-        raise SystemExit("this task ends")
+        raise Lost("this task ends")
 
     with fan_out(monkeypatch, fn, workers=1, restarts=2, max_attempts=100) as fan:
         future = fan.submit(b"item")
@@ -199,6 +200,41 @@ def test_a_job_that_fails_is_begun_again_and_then_given_up(
         assert fan.stats().jobs >= 2
         with pytest.raises(FanOutError):
             fan.submit(b"another")
+
+
+def test_each_who_is_told_that_it_is_over_has_an_error_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One for all would keep the frames of all who raise it, and what is in them."""
+
+    def fn(item: bytes) -> bytes:
+        raise Lost("this task ends")
+
+    with fan_out(monkeypatch, fn, workers=1, restarts=1, max_attempts=100) as fan:
+        futures = [fan.submit(b"1"), fan.submit(b"2")]
+        told = [future.exception(WAIT_S) for future in futures]
+        for _ in range(2):
+            with pytest.raises(FanOutError, match="this task ends") as raised:
+                fan.submit(b"3")
+            told.append(raised.value)
+    assert len({id(one) for one in told}) == len(told)
+    assert {str(one.__cause__) for one in told if one is not None} == {"this task ends"}
+
+
+def test_a_function_that_exits_is_an_item_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that raises: its worker is not lost, nor are others of its group tried again."""
+
+    def fn(item: bytes) -> bytes:
+        if item == b"bad":
+            sys.exit("no more of this")
+        return item
+
+    with fan_out(monkeypatch, fn, workers=1, max_attempts=2) as fan:
+        results = list(fan.map([b"a", b"bad", b"b"], errors="return"))
+        counts = fan.stats()
+    assert [results[0], results[2]] == [b"a", b"b"]
+    assert "SystemExit: no more of this" in results[1].why
+    assert (counts.again, counts.jobs) == (1, 1)
 
 
 def test_progress_is_told_and_one_that_raises_is_called_no_more(

@@ -22,7 +22,7 @@ from meshmsg.spark.fanout._slots import Slots, Wrong
 from meshmsg.spark.fanout._task import TaskOf
 from meshmsg.spark.fanout._words import GROUP_BYTES, Outcome, Part, octets_of, parts_of
 from meshmsg.spark.rows._task import RowsOf
-from tests.spark.support import Session, Threads, fan_out
+from tests.spark.support import Lost, Session, Threads, fan_out
 from tests.spark.test_fanout_lease import Batch, Clock, Out
 from tests.support.pairs import WAIT_S
 
@@ -102,7 +102,7 @@ def test_a_worker_that_is_lost_in_the_midst_of_a_group_charges_none_but_who_lost
             begun[item] += 1
             times = begun[item]
         if item == b"poison" or (item == b"40" and times == 1):
-            raise SystemExit("this worker is lost")
+            raise Lost("this worker is lost")
         return item * 2
 
     options: dict[str, Any] = {"group_items": group_items, "restarts": 20}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import meshmsg as mm
-from meshmsg.spark import ItemError, aio
+from meshmsg.spark import FanOutError, ItemError, aio
 from meshmsg.spark.fanout import _fanout
 from meshmsg.spark.fanout._books import Books
 from meshmsg.spark.fanout._words import GROUP_MAX, Outcome, Part, octets_of, parts_of
@@ -138,10 +138,10 @@ def test_what_ends_a_thread_as_it_decodes_ends_one_item() -> None:
 def test_what_is_given_up_is_told_once() -> None:
     """What comes later is late."""
     kept, part, future = books()
-    for one in kept.give_up(OSError("over")):
+    for one in kept.give_up(FanOutError("over")):
         one.tell()
     assert say(kept, Part(part.id, Outcome.DONE, b"1")) == []
-    assert isinstance(future.exception(0), OSError)
+    assert isinstance(future.exception(0), FanOutError)
     assert kept.wait_until_settled(0)
 
 

@@ -19,6 +19,7 @@ from meshmsg.spark.rows._progress import Progress
 from meshmsg.spark.rows._rows import Job
 from meshmsg.spark.rows._task import ROW_BITS, RowsOf, error_of
 from tests.spark.rows import Rows
+from tests.spark.support import Lost
 from tests.support.pairs import WAIT_S
 
 pytest.importorskip("pyspark")
@@ -78,8 +79,10 @@ def test_a_row_is_tried_again_and_then_given_up(mapped: Mapped) -> None:
 
     def fn(row: bytes) -> bytes:
         tried.append(row)
-        if row == b"bad" or tried.count(row) < 3:
-            raise ValueError(f"not {row.decode()}")
+        if row == b"bad":
+            raise ValueError("not bad")
+        if tried.count(row) < 3:
+            raise SystemExit("not yet")  # as good as any error
         return row
 
     rows = Rows([b"a", b"bad", b"b"])
@@ -107,7 +110,7 @@ def test_a_job_that_fails_is_an_error_with_its_cause(mapped: Mapped) -> None:
     """In words."""
 
     def fn(row: bytes) -> bytes:
-        raise SystemExit("this task ends")
+        raise Lost("this task ends")
 
     with pytest.raises(FanOutError, match="the Spark job failed: this task ends"):
         mapped(Rows([b"a"]), fn)
