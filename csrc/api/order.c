@@ -24,6 +24,12 @@ mm_order_part_free(mm_order_part *part)
     mmi_free(part);
 }
 
+void
+mm_order_part_add(const mm_order_part *part, uint64_t *sum)
+{
+    mmi_order_part_add((const mmi_order_part *)part, sum);
+}
+
 int
 mm_order_new(mm_order_part *const *parts, uint32_t count, mm_order **out)
 {

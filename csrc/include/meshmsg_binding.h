@@ -210,6 +210,7 @@ enum { MM_ORDER_HEADS_MAX = 64, MM_ORDER_BYTES_MAX = 1073741824, MM_ORDER_SECRET
 /* secret: octets, of digests.  MM_EINVAL: it is no such table. */
 int mm_order_part_new(const uint8_t *secret, const void *schema, const void *array, mm_order_part **out);
 void mm_order_part_free(mm_order_part *part);
+void mm_order_part_add(const mm_order_part *part, uint64_t *sum);  /* digests, to two words of 128 bits, high first */
 int mm_order_new(mm_order_part *const *parts, uint32_t count, mm_order **out);   /* MM_EINVAL: not of one type */
 void mm_order_free(mm_order *order);
 uint64_t mm_order_left(const mm_order *order);    /* rows that were not taken */

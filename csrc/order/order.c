@@ -41,6 +41,18 @@ mmi_order_part_new(const uint8_t secret[MMI_DIGEST_SECRET], const mmi_arrow_sche
     return MM_OK;
 }
 
+void
+mmi_order_part_add(const mmi_order_part *part, uint64_t sum[2])
+{
+    uint64_t high = sum[0], low = sum[1];
+    for (uint32_t i = 0; i < part->count; i++) {
+        low += part->digests[i].low;
+        high += part->digests[i].high + (low < part->digests[i].low);
+    }
+    sum[0] = high;
+    sum[1] = low;
+}
+
 static bool
 order_before(const mmi_digest *a, const mmi_digest *b)
 {

@@ -39,6 +39,9 @@ typedef struct mmi_order {
 /* MM_EINVAL: as mmi_digests, or too many rows; MM_ENOMEM */
 int mmi_order_part_new(const uint8_t secret[MMI_DIGEST_SECRET], const mmi_arrow_schema *schema,
                        const mmi_arrow_array *array, mmi_order_part **out) MMI_WARN_UNUSED;
+/* Adds the digests of its rows to a sum of 128 bits, its high word first: that of all is the same, however they are
+ * ordered and cut into parts. */
+void mmi_order_part_add(const mmi_order_part *part, uint64_t sum[2]);
 /* Of at least one part.  MM_EINVAL: they are not of one type; MM_ENOMEM */
 int mmi_order_new(mmi_order_part *const *parts, uint32_t count, mmi_order **out) MMI_WARN_UNUSED;
 void mmi_order_free(mmi_order *order);              /* NULL: nothing */

@@ -44,7 +44,8 @@ def stream_writer_of(options: Mapping[str, str], schema: Any, overwrite: bool) -
         UsageError: An option or the schema is wrong.
     """
     del overwrite
-    found, columns = sink_options(options, overwrite=False), check_schema(schema)
+    found = sink_options(options, overwrite=False, stream=True)
+    columns = check_schema(schema)
     try:
         from .arrow_stream_writer import StreamWriter
     except ImportError:  # before Spark 4.1

@@ -34,6 +34,8 @@ class SinkOptions:
     spool_folder: str | None = None
     spool_bytes: int = 2**30
     row_order: str = CONTENT
+    write_id: str | None = None
+    """What `df.write` calls its rows by; None: each by a name of its own."""
 
 
 _OPTIONS: dict[str, tuple[Callable[[str, str], Any], str]] = {
@@ -43,6 +45,7 @@ _OPTIONS: dict[str, tuple[Callable[[str, str], Any], str]] = {
     "spoolFolder": (text, "spool_folder"),
     "spoolBytes": (size(SPOOL_BYTES_MIN, SPOOL_BYTES_MAX), "spool_bytes"),
     "rowOrder": (one_of(CONTENT, GIVEN), "row_order"),
+    "writeId": (text, "write_id"),
 }
 OPTION_NAMES = tuple(_OPTIONS)
 """All options of the sink, as they are spelled."""
@@ -51,12 +54,13 @@ _OF_SPARK = ("checkpointlocation", "queryname")
 _BY_WORD = {name.lower(): name for name in _OPTIONS} | {"path": "endpoints"}
 
 
-def sink_options(given: Mapping[str, str], *, overwrite: bool) -> SinkOptions:
+def sink_options(given: Mapping[str, str], *, overwrite: bool, stream: bool = False) -> SinkOptions:
     """Return the options of a writer, checked.
 
     Args:
         given: What Spark hands over: text by name; case does not matter.
         overwrite: Whether the mode is "overwrite".
+        stream: Whether it is of a stream, whose batches have names.
 
     Raises:
         UsageError: An option is unknown or wrong, or the mode is.
@@ -76,4 +80,12 @@ def sink_options(given: Mapping[str, str], *, overwrite: bool) -> SinkOptions:
         raise UsageError(
             "option endpoints is missing: where receivers are bound, such as tcp://10.0.0.5:5571"
         )
-    return SinkOptions(**found)
+    options = SinkOptions(**found)
+    if options.write_id is not None and stream:
+        raise UsageError("option writeId is for df.write: a stream has a name for each batch")
+    if options.write_id is not None and options.row_order == GIVEN:
+        raise UsageError(
+            "option writeId needs rowOrder=content: else other rows that are written under it are "
+            "taken for those that were"
+        )
+    return options

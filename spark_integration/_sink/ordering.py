@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from meshmsg.ordering import Order, Part, take
+from meshmsg.ordering import DIGEST_BITS, Order, Part, take
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,10 +34,19 @@ RUNS_MAX = 32
 """Sorted files that are merged at once, each with one batch in memory."""
 
 
+class Ordered(NamedTuple):
+    """All rows of a task."""
+
+    content: bytes
+    """What they are, in whatever order: others have another one."""
+    batches: Iterator[pa.RecordBatch]
+    """They, in order."""
+
+
 def in_order(
     batches: Iterable[pa.RecordBatch], folder: Path, secret: bytes, limit: int = MEMORY_BYTES
-) -> Iterator[pa.RecordBatch]:
-    """Give rows in the order of the digests of what they have: value, key, headers.
+) -> Ordered:
+    """Take all rows, to give them in the order of the digests of value, key and headers.
 
     Args:
         batches: All of the same columns, which `check_schema` let pass.
@@ -53,7 +62,7 @@ def in_order(
 
     runs: deque[Path] = deque()
     some: deque[Part] = deque()
-    size = 0
+    size = total = rows = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
@@ -64,6 +73,8 @@ def in_order(
             runs.append(written(_merged([iter([Order(old)])], step)))
         some.append(part)
         size += part.nbytes
+        total += part.sum
+        rows += batch.num_rows
     while len(runs) > RUNS_MAX:
         few = min(RUNS_MAX, len(runs) - RUNS_MAX + 1)  # no more than has to become one
         first = [_read(runs.popleft(), secret) for _ in range(few)]
@@ -71,7 +82,7 @@ def in_order(
     heads = [_read(path, secret) for path in runs]
     if some:
         heads.append(iter([Order(some)]))
-    yield from _merged(heads, GIVEN_BYTES)
+    return Ordered(b"%d %x" % (rows, total % 2**DIGEST_BITS), _merged(heads, GIVEN_BYTES))
 
 
 def _oldest(some: deque[Part], size: int) -> list[Part]:

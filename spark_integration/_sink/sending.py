@@ -1,15 +1,18 @@
 """What a task does: put its rows on its disk, send them from there, wait until all are done.
 
 Not here: which class of Spark's that is (writers.py), the order of rows (ordering.py). Law: a row's
-name is that of the query, its batch, its partition, and its place in an order that depends only on
-the rows, unless the user says otherwise; so whoever sends it again gives it the same name, and a
-receiver that remembers names does it once.
+name is that of the query, its batch, its partition and all rows there, and its place in an order
+that depends only on these, unless the user says otherwise; so whoever sends the same rows again
+gives them the same names, and a receiver that remembers names does each once. Other rows have other
+names: none is taken for one that was sent before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import meshmsg as mm
@@ -48,7 +51,7 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
     Args:
         batches: Of the columns that `check_schema` let pass.
         options: Of the user.
-        name: 16 bytes.
+        name: 16 bytes, of the partition.
 
     Returns:
         How many rows, and bytes of their values.
@@ -59,21 +62,22 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
         UsageError, TooLargeError, SpoolError: As of a spool.
         AddressError, SecurityError: As of any socket.
     """
-    with (
-        own_folder(options.spool_folder) as folder,
-        mm.Spool(
+    with ExitStack() as stack:
+        folder = stack.enter_context(own_folder(options.spool_folder))
+        whole, given = _named(checked(batches), folder, options, name)
+        spool = mm.Spool(
             folder / "rows",
             durability="os",
-            uuid=name,
+            uuid=whole,
             overflow="block",
             max_bytes=options.spool_bytes,
-        ) as spool,
-        protected(options.security),
-        mm.Push(spool=spool, connect=list(options.endpoints), require="acks") as push,
-    ):
+        )
+        stack.enter_context(spool)
+        stack.enter_context(protected(options.security))
+        push = mm.Push(spool=spool, connect=list(options.endpoints), require="acks")
+        stack.enter_context(push)
         rows = octets = 0
-        right = checked(batches)
-        for batch in in_order(right, folder, name) if options.row_order == CONTENT else right:
+        for batch in given:
             try:
                 octets += put(spool, batch, options.send_timeout)
             except mm.TimedOutError as error:
@@ -81,6 +85,16 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
             rows += batch.num_rows
         _finish(push, options)
     return rows, octets
+
+
+def _named(
+    batches: Iterator[pa.RecordBatch], folder: Path, options: SinkOptions, name: bytes
+) -> tuple[bytes, Iterator[pa.RecordBatch]]:
+    """Return what rows are called, and they as they are to go: in order, once all are there."""
+    if options.row_order != CONTENT:
+        return name, batches
+    content, rows = in_order(batches, folder, name)
+    return name_of(name.hex(), content.hex()), rows
 
 
 def _left(report: mm.DrainReport) -> int:

@@ -91,15 +91,17 @@ def told(messages: Iterable[Any], what: str) -> None:
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Of `df.write`: one name for the job, so that tasks that run again send under it."""
+    """Of `df.write`: one name for the job, so that tasks that run again send under it; or that of
+    the user, so that the same write is known again."""
 
     def __init__(self, options: SinkOptions, columns: tuple[str, ...]) -> None:
         self._options, self._columns = options, columns
-        self._job = uuid.uuid4().hex
+        said = options.write_id
+        self._job = ("job", uuid.uuid4().hex) if said is None else ("write", said)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send the rows of a task."""
-        return sent(iterator, self._options, self._job)
+        return sent(iterator, self._options, *self._job)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Tell what was sent."""

@@ -81,8 +81,8 @@ class FanOut:
         waiting_items: `submit` waits while so many wait for workers.
         max_attempts: How often an item is tried, 1 or more.
         lease: Seconds that one item may take. A worker is then taken for lost: others get the items
-            of its group that it has not done, and of the group that it has ahead. None: never, as
-            long as it lives.
+            of its group that it has not done, and of the group that it has ahead. After twice that
+            time its process ends, and Spark begins another. None: never, as long as it lives.
         patience: Seconds that a task waits for this program before it fails.
         restarts: Times in a row that the job may be begun again without an item done.
         progress: True: a bar of tqdm, on standard error (`pip install meshmsg[progress]`). Or

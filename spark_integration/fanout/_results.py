@@ -1,13 +1,15 @@
 """What a task says of the items of one group, and when it says it.
 
 Who works tells at the end of the group, or when enough is done for a message. While an item takes
-long, a thread tells what was done before it. Not here: the work (_task.py), rows (_telling.py).
-Law: what is done is told once, in the order of the group; an item that is alone starts no thread.
+long, a thread tells what was done before it; and with a lease, that it hangs. Not here: the work
+(_task.py), rows (_telling.py). Law: what is done is told once, in the order of the group; an item
+that is alone starts no thread, but with a lease.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,6 +22,8 @@ from ._words import GROUP_BYTES, packed
 
 LOOK_S = 0.02
 """Seconds between two looks whether an item takes long. What is done waits for two, at most."""
+HUNG_LEASES = 2
+"""Leases that one item may take. After the first others have it; it may still be done by then."""
 
 
 class Results:
@@ -34,6 +38,8 @@ class Results:
         self.numbers: list[int] = []
         """What became of items; who works adds it here, and then to `bodies`."""
         self.bodies: list[bytes] = []
+        self.began: float | None = None
+        """When the item began that is being worked on, by the clock of who looks; None: none is."""
 
     def flush(self) -> None:
         """Tell what is done, from any thread."""
@@ -52,7 +58,21 @@ class Results:
 class Looking:
     """A thread that tells what is done of a group while the next item takes long."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        lease: float | None = None,
+        hung: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin.
+
+        Args:
+            lease: Seconds that an item may take; None: any time.
+            hung: Called once an item has taken `HUNG_LEASES` of them.
+            clock: Tells the time.
+        """
+        self._limit = None if lease is None else lease * HUNG_LEASES
+        self._hung, self.clock = hung, clock
         self._results: Results | None = None
         self._wanted = threading.Event()
         self._over = threading.Event()
@@ -96,4 +116,7 @@ class Looking:
             elif results is not None and results is before:
                 with suppress(MeshError):  # who works finds it out
                     results.flush()
+                began = results.began
+                if self._limit and began is not None and self.clock() - began >= self._limit:
+                    self._hung()
             before = results

@@ -2,11 +2,14 @@
 
 Not here: the books (_books.py), how a task is begun (_fanout.py).  Law: a group is acknowledged
 only once what became of it was acknowledged; so a lost task loses nothing. Where the queue has a
-lease, it is told between two items that this worker moves on.
+lease, it is told between two items that this worker moves on; one that hangs ends its process, and
+Spark begins another.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -18,7 +21,7 @@ from meshmsg import Push, __version__
 from meshmsg.patterns import WorkBatch, Worker
 
 from .._protected import protected
-from ._results import Looking, Results
+from ._results import HUNG_LEASES, Looking, Results
 from ._versions import same_version
 from ._words import (
     GROUP_BYTES,
@@ -39,6 +42,8 @@ WHY_BYTES = 16 * 1024
 DONE, FAILED = int(Outcome.DONE), int(Outcome.FAILED)
 RENEWALS = 50
 """Times a lease that it is renewed, at most: so one item may take nearly all of it."""
+HUNG_STATUS = 70
+"""The status of a process that was ended as an item hung: EX_SOFTWARE of sysexits."""
 
 
 class TaskOf(NamedTuple):
@@ -68,7 +73,7 @@ class TaskOf(NamedTuple):
                 Push(connect=self.results, delivery="at_least_once", linger=self.patience)
             )
             worker = stack.enter_context(Worker(self.items, silence=self.patience))
-            looking = stack.enter_context(Looking())
+            looking = stack.enter_context(Looking(self.lease, self._hung))
             for batch in worker:
                 for record in batch:
                     self._one(out, batch, record, looking)
@@ -89,7 +94,7 @@ class TaskOf(NamedTuple):
             begun = [part.id for part in group.parts() if part.number > 1]
             self._say(out, [Part(number, Outcome.BEGUN, b"") for number in begun])
         results = Results(partial(out.send, timeout=self.patience), group.ids)
-        if looking is not None and len(group.ids) > 1:
+        if looking is not None and (len(group.ids) > 1 or self.lease is not None):
             looking.begin(results)
         try:
             ours = self._work(batch, group, results)
@@ -111,6 +116,8 @@ class TaskOf(NamedTuple):
                 renewed = time.monotonic()
                 if not batch.extend():
                     return False
+            if lease is not None:
+                results.began = time.monotonic()
             try:
                 body = fn(item)
                 if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:
@@ -123,9 +130,24 @@ class TaskOf(NamedTuple):
             done(body)
             size += len(body)
             if size >= GROUP_BYTES:
+                results.began = None
                 results.flush()
                 size = 0
         return True
+
+    def _hung(self) -> None:
+        """End this process, as nothing else ends what hangs in it. One that is no task of Spark's
+        has nobody who would begin another."""
+        from pyspark import TaskContext
+
+        if TaskContext.get() is None:
+            return
+        sys.stderr.write(
+            f"meshmsg: an item took more than {HUNG_LEASES} x {self.lease:g} s (lease=): this "
+            "process ends, so that Spark begins another\n"
+        )
+        sys.stderr.flush()
+        os._exit(HUNG_STATUS)
 
     def _say(self, out: Push, parts: list[Part]) -> None:
         """Tell of items, until that is acknowledged."""

@@ -388,6 +388,39 @@ test_without_memory_nothing_is_left(void)
     CHECK_INT(mm_test_alloc_live(&bytes), live);
 }
 
+static void
+test_the_sum_of_digests_is_that_of_all_rows_however_they_are_cut(void)
+{
+    table t;
+    uint64_t whole[2] = { 0, 0 }, cut[2] = { 0, 0 };
+    for (int64_t size = ROWS; size > 0; size -= 4) {
+        for (int64_t first = 0; first < ROWS; first += size) {
+            mmi_order_part *part = NULL;
+            table_make(&t, false);
+            table_cut(&t, first, first + size < ROWS ? size : ROWS - first, false);
+            CHECK_INT(mmi_order_part_new(secret, &t.type, &t.array, &part), MM_OK);
+            mmi_order_part_add(part, size == ROWS ? whole : cut);
+            mmi_free(part);
+        }
+    }
+    CHECK(whole[0] != 0 && whole[1] != 0);
+    CHECK(whole[0] == cut[0] && whole[1] == cut[1]);
+}
+
+static void
+test_a_sum_of_digests_has_as_many_bits_as_one(void)
+{
+    uint64_t sum[2] = { 0, 0 };
+    mmi_order_part *part = mmi_alloc(sizeof *part + 2 * sizeof part->digests[0]);
+    CHECK(part != NULL);
+    part->count = 2;
+    part->digests[0] = (mmi_digest){ .high = UINT64_MAX, .low = UINT64_MAX };
+    part->digests[1] = (mmi_digest){ .high = 4, .low = 2 };
+    mmi_order_part_add(part, sum);
+    CHECK(sum[0] == 4 && sum[1] == 1);
+    mmi_free(part);
+}
+
 int
 main(void)
 {
@@ -400,6 +433,8 @@ main(void)
     RUN(test_rows_of_several_orders_come_as_one);
     RUN(test_many_rows_are_sorted_though_they_crowd);
     RUN(test_parts_of_other_types_are_refused);
+    RUN(test_the_sum_of_digests_is_that_of_all_rows_however_they_are_cut);
+    RUN(test_a_sum_of_digests_has_as_many_bits_as_one);
     RUN(test_without_memory_nothing_is_left);
     return 0;
 }

@@ -9,16 +9,19 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from pyspark import TaskContext
 
 import meshmsg as mm
 from meshmsg.patterns import WorkQueue
 from meshmsg.spark.fanout import _task
+from meshmsg.spark.fanout._results import Looking, Results
 from meshmsg.spark.fanout._task import TaskOf
 from meshmsg.spark.fanout._words import Outcome, Part, octets_of, parts_of
 from tests.spark.support import fan_out
 from tests.support.pairs import WAIT_S
 
 LEASE_S = 10.0
+ALONE = octets_of([Part(0, 1, b"alone")])
 
 
 class Clock:
@@ -166,3 +169,74 @@ def test_what_a_hung_worker_has_goes_to_others(monkeypatch: pytest.MonkeyPatch) 
         go.set()
     assert results == [b"hangs", *(b"%d" % i for i in range(50))]
     assert again >= 1
+
+
+class Flushed(Results):
+    """Results whose flushes are told, and so that somebody has looked."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda octets: None, [0])
+        self.looks = threading.Semaphore(0)
+
+    def flush(self) -> None:
+        """Tell it."""
+        self.looks.release()
+
+    def looked(self) -> None:
+        """Wait until somebody looked who began after this call: the one under way ends first."""
+        for _ in range(2):
+            assert self.looks.acquire(timeout=WAIT_S)
+
+
+def test_an_item_that_takes_two_leases_hangs_and_one_that_is_late_does_not() -> None:
+    """Nor do results that nobody takes: no item is worked on meanwhile."""
+    clock, hung, results = Clock(), threading.Event(), Flushed()
+    with Looking(LEASE_S, hung.set, clock.monotonic) as looking:
+        results.began = clock.now
+        looking.begin(results)
+        clock.now += LEASE_S * 1.9
+        results.looked()
+        assert not hung.is_set()
+        results.began = None
+        clock.now += LEASE_S
+        results.looked()
+        assert not hung.is_set()
+        results.began = clock.now - LEASE_S * 2
+        assert hung.wait(WAIT_S)
+
+
+def test_only_a_task_of_spark_ends_its_process(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody would begin another one for what is none."""
+    ended: list[int] = []
+    monkeypatch.setattr(_task.os, "_exit", ended.append)
+    task = TaskOf(lambda item: item, "", "", None, WAIT_S, LEASE_S)
+    task._hung()
+    assert ended == []
+    monkeypatch.setattr(TaskContext, "_taskContext", object())
+    task._hung()
+    assert ended == [_task.HUNG_STATUS]
+    assert "an item took more than 2 x 10 s (lease=)" in capfd.readouterr().err
+
+
+def test_the_time_of_an_item_is_told_only_while_it_is_worked_on() -> None:
+    """Where there is a lease, also of an item that is alone; not while its result is told."""
+    seen: list[bool] = []
+
+    class Telling(Out):
+        def drain(self, *, timeout: float) -> Out:
+            """Look whether an item is worked on."""
+            seen.append(looking._results is not None)
+            return self
+
+    def fn(item: bytes) -> bytes:
+        now = looking._results
+        seen.append(now is not None and now.began is not None)
+        return item
+
+    out: Any = Telling()
+    batch: Any = Batch(Clock())
+    with Looking(LEASE_S) as looking:
+        TaskOf(fn, "", "", None, WAIT_S, LEASE_S)._one(out, batch, ALONE, looking)
+    assert seen == [True, False]

@@ -51,6 +51,24 @@ def test_each_item_has_one_result_though_workers_are_killed(spark: Any, tmp_path
     assert (counts.done, counts.failed, counts.open) == (60, 1, 0)
 
 
+def test_an_item_that_hangs_everywhere_is_given_up_and_others_are_done(spark: Any) -> None:
+    """Its workers end, one after the other, and Spark begins others; closing waits for nobody."""
+
+    def fn(item: bytes) -> bytes:
+        import threading
+
+        if item == b"hangs":
+            threading.Event().wait()
+        return item * 2
+
+    with FanOut(spark, fn, workers=2, lease=1.0, max_attempts=2) as fan:
+        hangs = fan.submit(b"hangs")
+        with pytest.raises(ItemError, match="tried 2 times"):
+            hangs.result(SPARK_S)
+        futures = [fan.submit(b"%d" % i) for i in range(5)]
+        assert [f.result(SPARK_S) for f in futures] == [b"%d" % i * 2 for i in range(5)]
+
+
 def test_rows_are_worked_on_where_they_are(spark: Any) -> None:
     """Each once; what fails says which row; who stops asking ends the job."""
 

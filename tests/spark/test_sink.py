@@ -97,7 +97,7 @@ def before_arrow() -> Any:
             from meshmsg.spark._sink.writers import RowStreamWriter
 
             return RowStreamWriter(
-                sink_options(self.options, overwrite=False), check_schema(schema)
+                sink_options(self.options, overwrite=False, stream=True), check_schema(schema)
             )
 
     return BeforeArrow

@@ -64,18 +64,19 @@ def batches_of(some: list[Row], cuts: list[int], schema: Any = SCHEMA) -> list[A
     return made
 
 
-def ordered(batches: list[Any], limit: int) -> list[Row]:
-    """Return all rows in the order of the sink, once no file is left of it."""
+def ordered(batches: list[Any], limit: int) -> tuple[bytes, list[Row]]:
+    """Return what all rows are, and they in the order of the sink, once no file is left of it."""
     with TemporaryDirectory() as folder:
         found = []
-        for batch in in_order(iter(batches), Path(folder), SECRET, limit):
+        content, given_back = in_order(iter(batches), Path(folder), SECRET, limit)
+        for batch in given_back:
             assert batch.schema.names == SCHEMA.names
             for one in batch.to_pylist():
                 headers = one["headers"]
                 plain = headers and [(each["key"], each["value"]) for each in headers]
                 found.append((one["key"], plain, one["value"]))
         assert list(Path(folder).iterdir()) == []
-    return found
+    return content, found
 
 
 @given(
@@ -93,7 +94,16 @@ def test_the_same_rows_come_in_one_order_however_they_are_given(
     others = data.draw(st.permutations(some))
     first = ordered(batches_of(some, []), 2**20)
     assert ordered(batches_of(others, cuts, schema), limit) == first
-    assert first == sorted(some, key=digest)
+    total = sum(high << 64 | low for high, low in map(digest, some)) % 2**128
+    assert first == (b"%d %x" % (len(some), total), sorted(some, key=digest))
+
+
+def test_other_rows_are_another_content() -> None:
+    """One more, one less, one twice, none, or another one in place of one."""
+    words = ["ab", "abb", "a", "ac", "aa", "b", ""]
+    several: list[list[Row]] = [[(None, None, one.encode()) for one in word] for word in words]
+    contents = [ordered(batches_of(some, []), 2**20)[0] for some in several]
+    assert len({*contents}) == len(several)
 
 
 def test_the_digest_is_a_known_function() -> None:
@@ -114,21 +124,23 @@ def test_rows_whose_octets_are_the_same_end_to_end_differ() -> None:
         (None, [("", None)], b"abc"),
     ]
     assert len({digest(row) for row in some}) == len(some)
-    assert ordered(batches_of(some * 3, []), 2**20) == sorted(some * 3, key=digest)
+    assert ordered(batches_of(some * 3, []), 2**20)[1] == sorted(some * 3, key=digest)
 
 
 def test_more_files_than_are_read_at_once_become_fewer_first() -> None:
     """Each batch is one; and what is given is in small batches again."""
     count = RUNS_MAX * RUNS_MAX + 3
     some: list[Row] = [(None, None, b"%d" % (n * 7919 % count)) for n in range(count)]
-    found = ordered(batches_of(some, list(range(count))), 1)
+    _, found = ordered(batches_of(some, list(range(count))), 1)
     assert found == sorted(some, key=digest)
 
 
 def test_a_batch_that_is_given_is_small_and_may_have_one_large_row(tmp_path: Path) -> None:
     """So that no receiver's share of memory is that of all rows."""
     values = [b"a" * 3 * GIVEN_BYTES, *(b"b%05d" % n + bytes(2**16) for n in range(40))]
-    given_back = list(in_order([pa.record_batch({"value": values})], tmp_path, SECRET, 2**30))
+    given_back = list(
+        in_order([pa.record_batch({"value": values})], tmp_path, SECRET, 2**30).batches
+    )
     assert sorted(one for batch in given_back for one in batch["value"].to_pylist()) == values
     assert [batch.num_rows for batch in given_back if batch.nbytes > GIVEN_BYTES + 100] == [1]
 
@@ -143,7 +155,7 @@ def test_text_and_octets_of_any_kind_are_put_in_order(
     made = pa.array(words).cast(kind)
     batch = pa.record_batch({"value": made, "key": pa.nulls(len(words), made.type)})
     one_by_one = [batch.slice(at, 1) for at in range(len(words))]
-    found = pa.Table.from_batches(list(in_order(one_by_one, tmp_path, SECRET, limit)))[
+    found = pa.Table.from_batches(list(in_order(one_by_one, tmp_path, SECRET, limit).batches))[
         "value"
     ].cast("binary")
     wanted = sorted(((None, None, word.encode()) for word in words), key=digest)
@@ -165,7 +177,7 @@ def test_memory_is_that_of_the_limit_however_many_rows_there_are(
             yield pa.record_batch({"value": pa.array(values, pa.binary())})
 
     count = 0
-    for batch in in_order(given(), tmp_path, SECRET, limit):
+    for batch in in_order(given(), tmp_path, SECRET, limit).batches:
         count += batch.num_rows
         most = max(most, pa.total_allocated_bytes() - before)
     assert count == 40 * rows
@@ -180,9 +192,9 @@ def test_other_columns_and_types_are_refused(tmp_path: Path) -> None:
         pa.record_batch({"value": pa.array(["a"]).dictionary_encode()}),
     ):
         with pytest.raises(UsageError, match="rows of value"):
-            list(in_order([batch], tmp_path, SECRET))
+            in_order([batch], tmp_path, SECRET)
     with pytest.raises(UsageError, match="rows of value"):
-        list(in_order([pa.record_batch({"value": [one]}) for one in (b"1", "1")], tmp_path, SECRET))
+        in_order([pa.record_batch({"value": [one]}) for one in (b"1", "1")], tmp_path, SECRET)
 
 
 def test_batches_of_few_rows_are_counted_with_what_they_take(tmp_path: Path) -> None:
@@ -196,5 +208,6 @@ def test_batches_of_few_rows_are_counted_with_what_they_take(tmp_path: Path) -> 
             yield one
         files = len(list(tmp_path.iterdir()))
 
-    assert sum(batch.num_rows for batch in in_order(given(), tmp_path, SECRET, 2**20)) == 300
+    given_back = in_order(given(), tmp_path, SECRET, 2**20).batches
+    assert sum(batch.num_rows for batch in given_back) == 300
     assert files > 0

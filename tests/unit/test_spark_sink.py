@@ -54,6 +54,12 @@ def test_options_are_read_and_have_defaults() -> None:
         ({"path": "tcp://a:1", "sendTimeout": "soon"}, False, "sendTimeout is 'soon'"),
         ({"path": "tcp://a:1", "spoolBytes": "1k"}, False, "spoolBytes is '1k'"),
         ({"path": "tcp://a:1", "rowOrder": "any"}, False, "it is content or given"),
+        ({"path": "tcp://a:1", "writeId": " "}, False, "option writeId is empty"),
+        (
+            {"path": "tcp://a:1", "writeId": "w", "rowOrder": "given"},
+            False,
+            "option writeId needs rowOrder=content",
+        ),
         ({"path": "tcp://a:1,tcp://a:1"}, False, "names something twice"),
     ],
 )
@@ -78,6 +84,14 @@ def test_other_columns_are_refused(ddl: str, words: str) -> None:
     with pytest.raises(mm.UsageError) as failed:
         check_schema(struct(ddl))
     assert words in str(failed.value)
+
+
+def test_a_stream_has_no_name_of_the_user() -> None:
+    """Each of its batches has one."""
+    given = {"path": "tcp://a:1", "writeId": "w"}
+    assert sink_options(given, overwrite=False).write_id == "w"
+    with pytest.raises(mm.UsageError, match="writeId is for df.write"):
+        sink_options(given, overwrite=False, stream=True)
 
 
 def test_columns_come_in_any_order() -> None:
@@ -224,6 +238,48 @@ def test_who_sends_again_uses_the_same_names(receiver: Receiver, tmp_path: Path)
         new.append([receiver.window.add(message) for message in receiver.take(3)])
         done.result(WAIT_S)
     assert new == [[True] * 3, [False] * 3, [True] * 3]
+
+
+@pytest.mark.parametrize("order", ["content", "given"])
+@pytest.mark.parametrize("done", [0, 1, 3])
+def test_rows_that_are_others_the_second_time_are_all_done(
+    receiver: Receiver, tmp_path: Path, order: str, done: int
+) -> None:
+    """As of a query with rand(), whose task is killed once some are acknowledged: none of its rows
+    is taken for one of before. As they are given, so many are."""
+    first = [pa.record_batch({"value": ["a1", "b1", "c1"]})]
+    sent = sending(first, receiver.options(tmp_path, row_order=order))
+    for message in receiver.take(3)[:done]:
+        receiver.window.add(message)
+    sent.result(WAIT_S)
+    again = [pa.record_batch({"value": ["a1", "b2", "c2"]})]
+    sent = sending(again, receiver.options(tmp_path, row_order=order))
+    new = [bytes(message) for message in receiver.take(3) if receiver.window.add(message)]
+    sent.result(WAIT_S)
+    wanted = [b"a1", b"b2", b"c2"]
+    assert sorted(new) == (wanted if order == "content" else wanted[done:])
+
+
+@pytest.mark.parametrize("said", ["same", "other", None])
+def test_a_write_of_the_user_s_name_is_known_again(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None
+) -> None:
+    """In `foreachBatch`, say, when a batch runs again. Without a name each is another one."""
+    from types import SimpleNamespace
+
+    from meshmsg.spark._sink import writers
+
+    monkeypatch.setattr(writers, "of_task", lambda: SimpleNamespace(partitionId=lambda: 3))
+    new = []
+    for write_id, values in (("same", "ab"), (said, "ba"), ("same", "ac")):
+        options = receiver.options(tmp_path, write_id=write_id)
+        writer = writers.BatchWriter(options, ("value",))
+        pool = ThreadPoolExecutor(1)
+        sent = pool.submit(writer.write, iter([pa.record_batch({"value": list(values)})]))
+        new.append([receiver.window.add(message) for message in receiver.take(2)])
+        sent.result(WAIT_S)
+        pool.shutdown()
+    assert new == [[True] * 2, [said != "same"] * 2, [True] * 2]
 
 
 @pytest.mark.parametrize("order", ["content", "given"])

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from meshmsg._binding.arrow import Exported, array_capsule_of
 from meshmsg._binding.core import error_for, ffi, lib
 
-__all__ = ["PART_BYTES", "ROW_BYTES", "Order", "Part", "take"]
+__all__ = ["DIGEST_BITS", "PART_BYTES", "ROW_BYTES", "Order", "Part", "take"]
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_BYTES = 40
 """Bytes that a row takes beside what it has: its digest, and its place in the order."""
+DIGEST_BITS = 128
 PART_BYTES = 4_500
 """Bytes that a batch takes beside its rows, about: much of it where there are many of few rows."""
 
@@ -30,6 +31,8 @@ class Part:
     Attributes:
         nbytes: Bytes that it takes, with the share of an order that its rows have.
         schema: Of the batch.
+        sum: Of the digests, as a number; `DIGEST_BITS` of the sum of all parts are the same for the
+            same rows, however they are ordered and cut.
     """
 
     def __init__(self, batch: pa.RecordBatch, secret: bytes) -> None:
@@ -48,6 +51,9 @@ class Part:
         made = ffi.new("mm_order_part **")
         _check(lib.mm_order_part_new(secret, *self._kept.structs, made), batch.schema)
         self._part = ffi.gc(made[0], lib.mm_order_part_free)
+        words = ffi.new("uint64_t[2]")
+        lib.mm_order_part_add(self._part, words)
+        self.sum = words[0] << 64 | words[1]
 
 
 class Order:
@@ -70,7 +76,7 @@ class Order:
         self.schema: pa.Schema = self._parts[0].schema
         made = ffi.new("mm_order **")
         pointers = ffi.new("mm_order_part *[]", [part._part for part in self._parts])
-        _check(lib.mm_order_new(pointers, len(self._parts), made), self.schema)
+        _check(lib.mm_order_new(pointers, len(pointers), made), self.schema)
         self._order = ffi.gc(made[0], lib.mm_order_free)
 
     def has_rows(self) -> bool:
@@ -92,7 +98,7 @@ def take(orders: Sequence[Order], size: int) -> pa.RecordBatch:
 
     made = ffi.new("void **")
     pointers = ffi.new("mm_order *[]", [order._order for order in orders])
-    _check(lib.mm_order_take(pointers, len(orders), size, made), orders[0].schema)
+    _check(lib.mm_order_take(pointers, len(pointers), size, made), orders[0].schema)
     return pa.record_batch(_Taken(orders[0].schema, array_capsule_of(made[0])))
 
 
