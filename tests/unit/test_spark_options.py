@@ -13,6 +13,7 @@ from meshmsg._ranges.form import lease_name
 from meshmsg.spark._source.elsewhere import _SAID
 from meshmsg.spark._source.holding import RUN
 from meshmsg.spark._source.options import (
+    _OPTIONS,
     MARK_SIZE,
     OPTION_NAMES,
     MeshOptions,
@@ -319,4 +320,9 @@ def test_every_option_and_column_is_documented() -> None:
     named = {name for first in firsts for name in re.findall(r"`([\w.]+)`", first)}
     assert named | {"liveWindow"} == set(OPTION_NAMES)
     assert "`liveWindow`" in page
+    for reader, kind, other in ("spark.read", "stream", "batch"), ("readStream", "batch", "stream"):
+        (refused,) = re.findall(rf"`{reader}` refuses([^.]*)\.", table)
+        readers = {name: one.readers for name, one in _OPTIONS.items()}
+        only = {name for name, those in readers.items() if kind in those and other not in those}
+        assert set(re.findall(r"`(\w+)`", refused)) == only
     assert [name for name in COLUMNS if f"| `{name}` |" not in page] == []
