@@ -60,24 +60,24 @@ class Books:
         self._max_attempts = max_attempts
         self._decode = None if decode is same else decode
         self._lock = threading.Condition()
-        self.items: dict[int, Item] = {}
-        """By their numbers. Who has one to add makes no call, as that is what submitting takes."""
+        self._items: dict[int, Item] = {}
+        """By their numbers."""
         self._attempts: dict[int, int] = {}
         """Of those that were begun again; the first is not told of, and may not have been begun."""
-        self.numbers = count()
+        self._numbers = count()
         self._done = self._failed = self._again = self._late = 0
         self._settling = 0
         """Items that are no longer open, and not counted yet as done or failed."""
 
-    def add(self, given: object, body: bytes, asked: Asked, place: int = 0) -> Part:
-        """Take an item, and return it as it goes out."""
-        number = next(self.numbers)
-        self.items[number] = (asked, place, given, body)
-        return Part(number, 1, body)
+    def add(self, given: object, body: bytes, asked: Asked, place: int = 0) -> int:
+        """Take an item, and return its number."""
+        number = next(self._numbers)
+        self._items[number] = (asked, place, given, body)
+        return number
 
     def open_of(self, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[bytes]]:
         """Return those that are open, and their bodies."""
-        items: list[Any] = list(map(self.items.get, numbers))
+        items: list[Any] = list(map(self._items.get, numbers))
         if not all(items):
             numbers, items = list(compress(numbers, items)), list(filter(None, items))
         return numbers, list(map(BODY, items))
@@ -85,13 +85,13 @@ class Books:
     def forget(self, number: int) -> None:
         """Take an item back that does not go out."""
         with self._lock:
-            self._failed += self.items.pop(number, None) is not None
+            self._failed += self._items.pop(number, None) is not None
             self._lock.notify_all()
 
     def done(self, numbers: Sequence[int], bodies: Sequence[bytes]) -> list[Settled]:
         """Take results of items, and return who is to be told."""
         with self._lock:
-            items: list[Any] = list(map(self.items.pop, numbers, repeat(None)))
+            items: list[Any] = list(map(self._items.pop, numbers, repeat(None)))
             if self._attempts:
                 for number in numbers:
                     self._attempts.pop(number, None)
@@ -112,7 +112,7 @@ class Books:
         outcomes: list[Any] = []
         with self._lock:
             for number, outcome, body in parts:
-                item = self.items.get(number)
+                item = self._items.get(number)
                 if item is None:
                     self._late += outcome == Outcome.DONE
                     continue
@@ -123,7 +123,7 @@ class Books:
                     self._again += 1
                     again.append(Part(number, attempts + 1, item[3]))
                 else:
-                    del self.items[number]
+                    del self._items[number]
                     self._attempts.pop(number, None)
                     ended.append(item)
                     done = outcome == Outcome.DONE
@@ -134,13 +134,13 @@ class Books:
     def wait_until_settled(self, timeout: float | None) -> bool:
         """Wait until nothing is open. Returns whether that is so."""
         with self._lock:
-            return self._lock.wait_for(lambda: not self.items and not self._settling, timeout)
+            return self._lock.wait_for(lambda: not self._items and not self._settling, timeout)
 
     def give_up(self, error: FanOutError) -> list[Settled]:
         """Return all that is open, which will not be done."""
         with self._lock:
-            items = list(self.items.values())
-            self.items.clear()
+            items = list(self._items.values())
+            self._items.clear()
             self._attempts.clear()
             self._settling += len(items)
         return self._settle(items, [Wrong(error.anew()) for _ in items])
@@ -149,10 +149,10 @@ class Books:
         """Return the counts."""
         with self._lock:
             return FanOutStats(
-                submitted=self._done + self._failed + len(self.items) + self._settling,
+                submitted=self._done + self._failed + len(self._items) + self._settling,
                 done=self._done,
                 failed=self._failed,
-                open=len(self.items) + self._settling,
+                open=len(self._items) + self._settling,
                 again=self._again,
                 late=self._late,
                 workers=workers,

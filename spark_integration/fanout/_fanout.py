@@ -212,8 +212,7 @@ class FanOut:
             sending.wait_for_room(timeout)
         if self._closing:
             raise ClosedError("the fan-out is closed")
-        number = next(books.numbers)
-        books.items[number] = (asked, place, item, body)
+        number = books.add(item, body, asked, place)
         if self._over is not None:  # it may have been told before this one was there
             books.forget(number)
             raise self._over.anew()

@@ -160,7 +160,7 @@ def test_order_is_kept_with_holes(data: Any) -> None:
     """Whatever is told of a group, in whatever order, and how often."""
     count = data.draw(st.integers(1, 12))
     kept, slots = Books(100, same), Slots(ordered=True)
-    numbers = [kept.add(i, b"%d" % i, slots, i).id for i in range(count)]
+    numbers = [kept.add(i, b"%d" % i, slots, i) for i in range(count)]
     some = st.lists(st.sampled_from(numbers), unique=True, max_size=count).map(sorted)
     said = st.sampled_from([Outcome.FAILED, Outcome.RETURNED, Outcome.BEGUN, Outcome.DONE])
     for told in [*data.draw(st.lists(some, max_size=8)), numbers]:
@@ -184,7 +184,7 @@ def test_order_is_kept_with_holes(data: Any) -> None:
 def test_errors_have_their_places(said: list[Outcome]) -> None:
     """Among results of the same message."""
     kept, slots = Books(1, same), Slots(ordered=True, returned=True)
-    numbers = [kept.add(b"%d" % i, b"", slots, i).id for i in range(len(said))]
+    numbers = [kept.add(b"%d" % i, b"", slots, i) for i in range(len(said))]
     parts = [Part(number, one, b"%d" % number) for number, one in zip(numbers, said, strict=True)]
     for one in kept.came(parts)[0]:
         one.tell()
@@ -219,7 +219,7 @@ class Queue:
 
 def put(kept: Books, one: Sending, body: bytes) -> int:
     """Have an item go out; return its number."""
-    number = kept.add(None, body, Slots(ordered=True)).id
+    number = kept.add(None, body, Slots(ordered=True))
     one.waiting.append(number)
     if one.idle:
         one.wake()

@@ -54,7 +54,7 @@ def test_more_parts_than_a_group_has_and_unknown_outcomes_are_nothing() -> None:
     assert parts_of(octets_of([Part(1, Outcome.DONE, b"")]), Outcome) is not None
 
 
-def books(max_attempts: int = 3) -> tuple[Books, Part, Future[Any]]:
+def books(max_attempts: int = 3) -> tuple[Books, int, Future[Any]]:
     """One item that is open."""
     kept, future = Books(max_attempts, lambda octets: octets), Future[Any]()
     return kept, kept.add("given", b"body", future), future
@@ -70,10 +70,10 @@ def say(kept: Books, *parts: Part) -> list[Part]:
 
 def test_the_first_result_counts_and_others_are_late() -> None:
     """Whatever comes of an item that went out twice."""
-    kept, part, future = books()
-    assert say(kept, Part(part.id, Outcome.DONE, b"1")) == []
-    assert say(kept, Part(part.id, Outcome.DONE, b"2")) == []
-    assert say(kept, Part(part.id, Outcome.FAILED, b"3"), Part(99, Outcome.DONE, b"")) == []
+    kept, number, future = books()
+    assert say(kept, Part(number, Outcome.DONE, b"1")) == []
+    assert say(kept, Part(number, Outcome.DONE, b"2")) == []
+    assert say(kept, Part(number, Outcome.FAILED, b"3"), Part(99, Outcome.DONE, b"")) == []
     assert future.result(0) == b"1"
     counts = kept.stats(0, 1)
     assert (counts.done, counts.late, counts.open) == (1, 2, 0)
@@ -81,12 +81,12 @@ def test_the_first_result_counts_and_others_are_late() -> None:
 
 def test_an_item_that_was_not_begun_is_not_charged_for_its_workers() -> None:
     """It may be lost with any number of workers that did not come to it."""
-    kept, part, future = books(max_attempts=2)
+    kept, number, future = books(max_attempts=2)
     for _ in range(10):
-        (again,) = say(kept, Part(part.id, Outcome.RETURNED, b""))
-        assert again == Part(part.id, 2, b"body")
-    assert say(kept, Part(part.id, Outcome.BEGUN, b"")) == []
-    assert say(kept, Part(part.id, Outcome.RETURNED, b"")) == []
+        (again,) = say(kept, Part(number, Outcome.RETURNED, b""))
+        assert again == Part(number, 2, b"body")
+    assert say(kept, Part(number, Outcome.BEGUN, b"")) == []
+    assert say(kept, Part(number, Outcome.RETURNED, b"")) == []
     with pytest.raises(ItemError, match="tried 2 times.*its worker was lost with it") as raised:
         future.result(0)
     assert raised.value.item == "given"
@@ -95,8 +95,8 @@ def test_an_item_that_was_not_begun_is_not_charged_for_its_workers() -> None:
 def test_a_result_that_cannot_be_decoded_is_its_futures_error() -> None:
     """And no other's."""
     kept, future = Books(1, int), Future[Any]()
-    part = kept.add("given", b"", future)
-    say(kept, Part(part.id, Outcome.DONE, b"no number"))
+    number = kept.add("given", b"", future)
+    say(kept, Part(number, Outcome.DONE, b"no number"))
     with pytest.raises(ValueError, match="no number"):
         future.result(0)
 
@@ -112,8 +112,8 @@ def test_what_is_being_decoded_is_open_and_waited_for() -> None:
         return octets
 
     kept = Books(1, decode)
-    parts = [kept.add("given", b"", Future[Any]()) for _ in range(2)]
-    say(kept, *[Part(part.id, Outcome.DONE, b"") for part in parts])
+    numbers = [kept.add("given", b"", Future[Any]()) for _ in range(2)]
+    say(kept, *[Part(number, Outcome.DONE, b"") for number in numbers])
     assert seen == [(2, 0, 2, False)] * 2
     assert kept.wait_until_settled(0)
     assert kept.stats(0, 1).done == 2
@@ -128,8 +128,8 @@ def test_what_ends_a_thread_as_it_decodes_ends_one_item() -> None:
         return octets
 
     kept, futures = Books(1, decode), [Future[Any]() for _ in range(3)]
-    parts = [kept.add("given", b"", future) for future in futures]
-    say(kept, *[Part(part.id, Outcome.DONE, b"%d" % at) for at, part in enumerate(parts)])
+    numbers = [kept.add("given", b"", future) for future in futures]
+    say(kept, *[Part(number, Outcome.DONE, b"%d" % at) for at, number in enumerate(numbers)])
     assert [futures[0].result(0), futures[2].result(0)] == [b"0", b"2"]
     assert isinstance(futures[1].exception(0), SystemExit)
     assert kept.wait_until_settled(0)
@@ -137,10 +137,10 @@ def test_what_ends_a_thread_as_it_decodes_ends_one_item() -> None:
 
 def test_what_is_given_up_is_told_once() -> None:
     """What comes later is late."""
-    kept, part, future = books()
+    kept, number, future = books()
     for one in kept.give_up(FanOutError("over")):
         one.tell()
-    assert say(kept, Part(part.id, Outcome.DONE, b"1")) == []
+    assert say(kept, Part(number, Outcome.DONE, b"1")) == []
     assert isinstance(future.exception(0), FanOutError)
     assert kept.wait_until_settled(0)
 
