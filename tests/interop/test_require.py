@@ -53,7 +53,8 @@ def test_a_peer_of_another_library_is_refused_and_gets_nothing(
         with foreign(library, url, binds=not we_bind):
             if not we_bind:
                 push.connect(wire + url)
-            wait_until(lambda: push.stats().closed.get(mm.Reason.FEATURE, 0) >= 2)
+            again = (library, transport) != ("nanomsg", "ipc")  # libnanomsg may give up over ipc
+            wait_until(lambda: push.stats().closed.get(mm.Reason.FEATURE, 0) >= 1 + again)
             events = push.events()
             refused = [event for event in events if event.reason is mm.Reason.FEATURE]
             cause = "SP has no words for that" if wire else "it does not say it is of meshmsg"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import meshmsg as mm
-from meshmsg.aio import _loop
+from meshmsg.aio import _loop, _socket
 
 
 @pytest.mark.parametrize("at", [1, 2])
@@ -51,3 +51,24 @@ def pipe_into(stack: ExitStack) -> tuple[int, int]:
     for end in ends:
         stack.callback(os.close, end)
     return ends
+
+
+def test_who_begins_to_wait_then_is_told_which_socket_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It knows of no waker."""
+    engine = mm.Engine()
+    real = _socket.waker_of
+
+    def closing(*args: Any) -> Any:
+        engine.close()
+        return real(*args)
+
+    monkeypatch.setattr(_socket, "waker_of", closing)
+
+    async def wait() -> None:
+        async with mm.aio.Pull(bind="tcp://127.0.0.1:0", engine=engine) as pull:
+            await pull.recv()
+
+    with pytest.raises(mm.ClosedError, match="waiting: this Pull was closed"):
+        asyncio.run(wait())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.core import EAGAIN, lib, native, to_ms
 from meshmsg._binding.data import buffer_of, pack_frames, size_of
-from meshmsg._binding.errors import MeshError, UsageError
+from meshmsg._binding.errors import ClosedError, MeshError, UsageError
 from meshmsg._binding.note import NO_ROOM
 from meshmsg._events.outlet import check_watch
 from meshmsg._hints.wrong_role import has, no_iteration
@@ -58,7 +58,10 @@ class Socket(Inbox[MessageT]):
     def _waker(self, loop: asyncio.AbstractEventLoop) -> LoopWaker:
         waker = self._waker_used
         if waker is None or not waker.serves(loop):
-            waker = self._waker_used = waker_of(self._engine, loop)
+            try:
+                waker = self._waker_used = waker_of(self._engine, loop)
+            except ClosedError as error:  # the engine, since the call began
+                raise self._error(error.code, "waiting") from None
         return waker
 
     async def _until(

@@ -45,7 +45,7 @@ class Part:
         Raises:
             UsageError: It has other columns, or of another type.
         """
-        self.nbytes = batch.nbytes + ROW_BYTES * batch.num_rows + PART_BYTES
+        self.nbytes: int = batch.nbytes + ROW_BYTES * batch.num_rows + PART_BYTES
         self.schema: pa.Schema = batch.schema
         self._kept = Exported(batch)
         made = ffi.new("mm_order_part **")
@@ -53,7 +53,7 @@ class Part:
         self._part = ffi.gc(made[0], lib.mm_order_part_free)
         words = ffi.new("uint64_t[2]")
         lib.mm_order_part_add(self._part, words)
-        self.sum = words[0] << 64 | words[1]
+        self.sum: int = words[0] << 64 | words[1]
 
 
 class Order:
