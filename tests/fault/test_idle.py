@@ -46,9 +46,11 @@ def test_who_waits_for_a_request_is_not_woken_for_nothing() -> None:
             rep.recv(timeout=WAIT_S).reply(b"!")
         asking.join()
         before = switches()
+        threading.Event().wait(WAIT_ONE_S)  # what other tests left in this process goes on
+        others = switches()
         with pytest.raises(mm.TimedOutError):
             rep.recv(timeout=WAIT_ONE_S)
-        assert switches() - before < WAKES_MAX
+        assert switches() - others < WAKES_MAX + others - before
 
 
 def asleep(thread: threading.Thread) -> int:
