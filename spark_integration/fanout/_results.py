@@ -56,7 +56,7 @@ class Results:
 
 
 class Looking:
-    """A thread that tells what is done of a group while the next item takes long."""
+    """A thread that tells what is done of a group while an item takes long, and if that hangs."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Looking:
             clock: Tells the time.
         """
         self._limit = None if lease is None else lease * HUNG_LEASES
-        self._hung, self.clock = hung, clock
+        self._hung, self._clock = hung, clock
         self._results: Results | None = None
         self._wanted = threading.Event()
         self._over = threading.Event()
@@ -117,6 +117,6 @@ class Looking:
                 with suppress(MeshError):  # who works finds it out
                     results.flush()
                 began = results.began
-                if self._limit and began is not None and self.clock() - began >= self._limit:
+                if self._limit and began is not None and self._clock() - began >= self._limit:
                     self._hung()
             before = results

@@ -112,12 +112,12 @@ class TaskOf(NamedTuple):
         outcome, done = results.numbers.append, results.bodies.append
         renewed = time.monotonic()
         for item in group.bodies:
-            if lease is not None and time.monotonic() - renewed >= lease / RENEWALS:
-                renewed = time.monotonic()
-                if not batch.extend():
-                    return False
             if lease is not None:
-                results.began = time.monotonic()
+                results.began = now = time.monotonic()
+                if now - renewed >= lease / RENEWALS:
+                    renewed = now
+                    if not batch.extend():
+                        return False
             try:
                 body = fn(item)
                 if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:

@@ -29,7 +29,7 @@ from meshmsg.mesh import aio as mesh_aio
 from meshmsg.mesh._finding.asking import _Asked
 from tests.support.feeding import World
 from tests.support.inloop import LoopThread
-from tests.support.meshes import eventually, node, node_of
+from tests.support.meshes import CALLS, eventually, node, node_of
 
 UP = "tcp://127.0.0.1:0"
 LONE = "\ud800"
@@ -226,25 +226,12 @@ def test_a_question_by_asyncio_refuses_the_same(address: Any) -> None:
         asyncio.run(mesh_aio.ask("h:1", secret=5))  # type: ignore[arg-type]
 
 
-CLOSED: dict[str, Callable[[Any, Any], Any]] = {
-    "announce": lambda mesh, pull: mesh.announce("s", pull),
-    "withdraw": lambda mesh, _: mesh.withdraw("s"),
-    "connect": lambda mesh, _: mesh.connect("s", mm.Push),
-    "endpoints": lambda mesh, _: mesh.endpoints("s"),
-    "watch": lambda mesh, _: mesh.watch("s"),
-    "wait_for": lambda mesh, _: mesh.wait_for("s"),
-    "members": lambda mesh, _: mesh.members(),
-    "services": lambda mesh, _: mesh.services(),
-    "explain": lambda mesh, _: mesh.explain("a"),
-}
-
-
-@pytest.mark.parametrize("call", CLOSED)
+@pytest.mark.parametrize("call", CALLS)
 def test_each_call_of_a_closed_mesh_says_so(mesh: Any, call: str) -> None:
     """And what tells what it was still tells it."""
     mesh.close()
     with mm.Pull(bind=UP) as pull, pytest.raises(mm.ClosedError, match="this Mesh was closed"):
-        CLOSED[call](mesh, pull)
+        CALLS[call](mesh, pull)
     mesh.leave()
     assert (mesh.name, mesh.closed) == ("a", True)
     assert mesh.endpoint.startswith("tcp://127.0.0.1:")

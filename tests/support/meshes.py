@@ -33,6 +33,20 @@ LOOK_S = 0.01
 ROOT = Path(__file__).resolve().parents[2]
 
 
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "announce": lambda mesh, pull: mesh.announce("s", pull),
+    "withdraw": lambda mesh, _: mesh.withdraw("s"),
+    "connect": lambda mesh, _: mesh.connect("s", mm.Push),
+    "endpoints": lambda mesh, _: mesh.endpoints("s"),
+    "watch": lambda mesh, _: mesh.watch("s"),
+    "wait_for": lambda mesh, _: mesh.wait_for("s"),
+    "members": lambda mesh, _: mesh.members(),
+    "services": lambda mesh, _: mesh.services(),
+    "explain": lambda mesh, _: mesh.explain("a"),
+}
+"""Calls that refuse a mesh that is over, of it and a bound Pull."""
+
+
 def node(name: str, *seeds: Seed | str, **options: Any) -> Mesh:
     """Open a node of the cluster "test"."""
     return Mesh(**{"cluster": "test", "name": name, "seeds": seeds, **options})

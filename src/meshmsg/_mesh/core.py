@@ -203,7 +203,6 @@ class Core:
             self.prober.look(now)
             if not knew and here.table.here:
                 self.dialer.met(now)
-                here.reached.asked(now)
 
     def _pass_on_farewells(self, now: float, kind: Kind, data: bytes) -> None:
         """Leaving, take only that others leave: those that they told may all be about to end."""

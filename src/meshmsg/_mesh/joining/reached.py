@@ -1,6 +1,6 @@
 """Whether others reach this node where it says that it is.
 
-Not here: what they say of it, which may be nothing (..opinion). Law: each who is there is asked by
+Not here: what they say of it, which may be nothing (opinion.py). Law: each who is there is asked by
 the others, some times a second in all. Who knows of others that are there, and is not asked, cannot
 be: they hold it unreachable.
 """
