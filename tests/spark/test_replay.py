@@ -126,7 +126,7 @@ def test_a_first_batch_that_began_with_latest_is_read_again_from_there(
             for path in folder.glob("[0-9]*"):
                 if int(path.name) > spared:
                     forget(folder, int(path.name))
-        (tmp_path / "out").rename(tmp_path / "before")  # where tasks that were stopped may write still
+        (tmp_path / "out").rename(tmp_path / "old")  # tasks that were stopped may write still
         again = start(spark, tmp_path, server.endpoint, startingOffsets="latest")
         assert again.trigger(availableNow=True).start().awaitTermination(SPARK_S)
         rows = spark.read.parquet(f"{tmp_path}/out").select("offset").collect()

@@ -86,7 +86,7 @@ def test_who_waits_for_room_keeps_no_other_task(tmp_path: Path) -> None:
         assert late.value.sent == 0  # type: ignore[attr-defined]
         given_up = tasks.pop(2)
         given_up.cancel()
-        await asyncio.wait([given_up])  # it learns so with its next turn, and there may be room by then
+        await asyncio.wait([given_up])  # with its next turn, and there may be room by then
         assert await spool.trim(14) > 0
         assert await asyncio.gather(*tasks) == [21, 22, 23, 24]
         await spool.close()
