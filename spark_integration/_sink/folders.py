@@ -67,7 +67,13 @@ def own_folder(given: str | None) -> Iterator[Path]:
         OSError: It cannot be made.
     """
     home = _home(given)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        where = "where Spark has its own files" if given is None else "option spoolFolder"
+        raise type(error)(
+            error.errno, f"{where}: no folder can be made there: {error.strerror}", str(home)
+        ) from None
     _clear(home)
     folder = Path(tempfile.mkdtemp(prefix="task-", dir=home))
     lock = _locked(Path(f"{folder}{_LOCK}"))

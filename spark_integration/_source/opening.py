@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import meshmsg as mm
+from meshmsg._socket.causes import trouble_of
 
 from .._protected import protected
 from .options import SourceOptions
@@ -23,6 +24,13 @@ def connected(remote: mm.RemoteSpool) -> bool:
     except (mm.WouldBlockError, mm.ClosedError):
         return False
     return True
+
+
+def silence_of(remote: mm.RemoteSpool) -> str:
+    """Say what is known of why nothing comes from there: what dialling met last, if that failed."""
+    if connected(remote):
+        return "it has not answered yet"
+    return f"it is not connected{trouble_of(remote._req)}"
 
 
 def remote_of(

@@ -141,14 +141,33 @@ def _columns(name: str, value: str) -> tuple[str, ...]:
     return found
 
 
+def _each(name: str, value: str) -> Any:
+    """Return what JSON says of each spool; None: it is no JSON.
+
+    Raises:
+        UsageError: It says two things of one.
+    """
+    twice: list[str] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        twice.extend(key for key in found if sum(key == other for other, _ in pairs) > 1)
+        return found
+
+    try:
+        found = json.loads(value, object_pairs_hook=once)
+    except ValueError:
+        return None
+    if twice:
+        raise UsageError(f"option {name} has {twice[0]!r} twice, and once is enough")
+    return found
+
+
 def _places(name: str, value: str) -> Start:
     word = value.strip()
     if word.lower() in ("earliest", "latest"):
         return word.lower()
-    try:
-        found = json.loads(word)
-    except ValueError:
-        found = None
+    found = _each(name, word)
     if not isinstance(found, dict) or not found:
         raise UsageError(
             f"option {name} is {value!r}; it is earliest, latest, or JSON such as "
@@ -214,10 +233,7 @@ def _moment(name: str, value: str) -> Moments:
 
 
 def _moments(name: str, value: str) -> Moments:
-    try:
-        found = json.loads(value)
-    except ValueError:
-        found = None
+    found = _each(name, value)
     if not isinstance(found, dict) or not found or not all(map(UUID.fullmatch, found)):
         raise UsageError(
             f'option {name} is {value!r}; it is JSON such as {{"UUID OF A SPOOL": 1795858200000}}'
@@ -328,6 +344,8 @@ def source_options(given: Mapping[str, str], *, stream: bool) -> SourceOptions:
             raise UsageError(
                 f"option {word} is none of the meshmsg source" + why_not(word, OPTION_NAMES)
             )
+        if name in named:
+            raise UsageError("endpoints and load(PATH) are there, and one of them is enough")
         named[name] = value
     live = "delivery" in named and _delivery("delivery", named["delivery"])
     if live and not stream:

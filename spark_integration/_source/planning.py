@@ -217,6 +217,7 @@ class Planner:
             ending = self._numbers(self._options.ending, shown)
             start = places_of("startingOffsets", starting, shown)
             end = places_of("endingOffsets", ending, shown)
+            _check_order(self._options)
             self._check(start, shown)
             return self._partitions(spans(start, end), self._rows_of_task())
         finally:
@@ -393,6 +394,23 @@ def places_of(name: str, said: str | Mapping[str, int], shown: Mapping[str, Show
     if said == "earliest" and name == "endingOffsets":
         raise mm.UsageError("option endingOffsets is earliest: nothing would be read")
     return made
+
+
+def _check_order(options: SourceOptions) -> None:
+    """Refuse an end in front of its beginning. Times may be so: between two there may be none.
+
+    Raises:
+        UsageError: Of some spool, numbers say so.
+    """
+    first, end = options.starting, options.ending
+    if not isinstance(first, Mapping) or not isinstance(end, Mapping):
+        return
+    for uuid in first.keys() & end.keys():
+        if first[uuid] > end[uuid] > 0:
+            raise mm.UsageError(
+                f"option endingOffsets has {end[uuid]} for the spool {uuid}, which is in front of "
+                f"{first[uuid]} in startingOffsets: nothing would be read"
+            )
 
 
 def _lost(span: Span) -> tuple[int, int, str]:

@@ -18,7 +18,7 @@ import meshmsg as mm
 
 from .holding import HOLDER, Held, Holding
 from .offsets import Place, Shown
-from .opening import Asked, ask_now, connected, remote_of
+from .opening import Asked, ask_now, connected, remote_of, silence_of
 from .options import SourceOptions
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class Endpoint:
     ) -> None:
         self.url = url
         self.info: mm.RemoteSpoolInfo | None = None
-        self.error = "it has not answered yet"
+        self.error = ""
+        """Why it did not, as far as it is told; else see `why`."""
         self.down = False
         """It did not answer the last time."""
         self.answered = 0
@@ -77,6 +78,11 @@ class Endpoint:
 
     def _open(self) -> mm.RemoteSpool:
         return remote_of((self.url,), self._options, self._options.offset_timeout, holder=HOLDER)
+
+    @property
+    def why(self) -> str:
+        """Why it says nothing, under the lock."""
+        return self.error or silence_of(self._remote)
 
     def close(self) -> None:
         """Ask no more."""
@@ -124,7 +130,7 @@ class Endpoint:
         left = asked + min(GRACE_S, timeout) - time.monotonic()
         late = not patient and not self._told.wait_for(told, max(left, 0))
         if late and not connected(self._remote):
-            self.down, self.error = True, "it is not connected"
+            self.down, self.error = True, ""
         self._told.wait_for(told, max(asked + timeout - time.monotonic(), 0))
 
     def _run(self) -> None:
@@ -315,13 +321,13 @@ class Watch:
     def silent(self) -> list[str]:
         """Return which endpoints have not answered, each with the reason."""
         with self._changed:
-            found = {one.url: one.error for one in self.endpoints if one.down or not one.info}
+            found = {one.url: one.why for one in self.endpoints if one.down or not one.info}
             return [f"{url} ({why})" for url, why in (found | self._refused).items()]
 
     def unheard(self) -> list[str]:
         """Return which endpoints have never answered, each with the reason."""
         with self._changed:
-            found = {one.url: one.error for one in self.endpoints if one.info is None}
+            found = {one.url: one.why for one in self.endpoints if one.info is None}
             return [f"{url} ({why})" for url, why in (found | self._refused).items()]
 
     def nodes(self) -> tuple[str, ...]:

@@ -240,6 +240,15 @@ def test_cells_stand_below_each_other() -> None:
     assert first.startswith("name ")
 
 
+def test_a_weight_is_told_that_is_not_that_of_most() -> None:
+    """A service that is to get no new work, or more of it, looks so."""
+    several = [Service(f"s{w}", "pull", "zmtp", ("tcp://h:1",), weight=w) for w in (0, 1, 3)]
+    (_, cells) = rows([info("a", services=tuple(several))], b"")
+    assert cells[-1] == (
+        "s0 (pull, weight 0) tcp://h:1, s1 (pull) tcp://h:1, s3 (pull, weight 3) tcp://h:1"
+    )
+
+
 @pytest.mark.parametrize(
     ("is_one", "term", "says"),
     [(True, "xterm", True), (True, "dumb", False), (True, None, False), (False, "xterm", False)],

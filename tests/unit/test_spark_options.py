@@ -33,6 +33,8 @@ ROOT_OF_WRONG = [
     ("startingOffsets", "newest", "it is earliest, latest, or JSON"),
     ("startingOffsets", "{}", "it is earliest, latest, or JSON"),
     ("startingOffsets", '{"x": 1}', "32 hex digits"),
+    ("startingOffsets", f'{{"{A}": 1, "{A}": 2}}', f"has '{A}' twice"),
+    ("startingOffsetsByTimestamp", f'{{"{A}": 1, "{A}": 1}}', f"has '{A}' twice"),
     ("startingOffsets", f'{{"{A}": 0}}', "a number from 1 on"),
     ("startingOffsets", f'{{"{A}": true}}', "a number from 1 on"),
     ("startingOffsets", f'{{"{A}": "1"}}', "a number from 1 on"),
@@ -206,6 +208,8 @@ def test_without_endpoints_there_is_no_source() -> None:
     with pytest.raises(mm.UsageError, match="option endpoints is missing"):
         source_options({}, stream=True)
     assert source_options({"path": URL}, stream=False).endpoints == (URL,)
+    with pytest.raises(mm.UsageError, match=r"endpoints and load\(PATH\) are there"):
+        source_options({"path": URL, "endpoints": URL}, stream=False)
 
 
 @pytest.mark.parametrize(

@@ -343,6 +343,22 @@ def test_a_batch_read_cannot_end_where_it_begins() -> None:
         query.planner.all()
 
 
+def test_a_batch_read_does_not_end_in_front_of_its_beginning() -> None:
+    """Of numbers that is a mistake; one that is as far reads nothing, as said."""
+    for first, end, wrong in ((9, 5, True), (5, 5, False), (5, -1, False), (-1, 5, False)):
+        given = {"startingOffsets": f'{{"{A}": {first}}}', "endingOffsets": f'{{"{A}": {end}}}'}
+        query = Query(stream=False, **given)
+        query.told.say(a=(1, 12))
+        if not wrong:
+            query.planner.all()
+            continue
+        with pytest.raises(
+            mm.UsageError, match=f"endingOffsets has 5 for the spool {A}.* 9 in startingOffsets"
+        ):
+            query.planner.all()
+        assert query.told.closed == 1
+
+
 def test_trims_are_behind_commits_by_the_batches_that_are_kept() -> None:
     """What a query begins with is held at once; what is committed goes a batch later."""
     query = Query(groupId="g", retainBatches=2)

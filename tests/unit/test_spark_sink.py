@@ -415,6 +415,17 @@ def test_folders_of_killed_tasks_go_and_those_of_others_stay(tmp_path: Path) -> 
     assert list(folders._home(str(tmp_path)).iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_is_told_by_its_option(tmp_path: Path) -> None:
+    """And which one it is."""
+    place = tmp_path / "file"
+    place.write_text("")
+    with (
+        pytest.raises(NotADirectoryError, match="option spoolFolder: no folder can be made there"),
+        folders.own_folder(str(place)),
+    ):
+        pass
+
+
 def test_folders_are_where_spark_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """YARN's places first, then Spark's, then that of temporary files; an option above all."""
     user = f"meshmsg-sink-{os.getuid()}"

@@ -16,6 +16,7 @@ from meshmsg.spark._source import watch as watch_of
 from meshmsg.spark._source.holding import Held
 from meshmsg.spark._source.offsets import Place
 from meshmsg.spark._source.watch import Watch
+from tests.support.meshes import eventually
 from tests.support.pairs import of_its_own
 from tests.support.sparked import A, filled, options
 
@@ -273,4 +274,12 @@ def test_who_is_not_connected_is_not_waited_for(
         spool.append(b"x")
         assert sorted(one.stable for one in watch.ask().values()) == [3, 5]
         (silent,) = watch.silent()
-        assert silent == f"{gone.endpoint} (it is not connected)"
+        assert silent.startswith(f"{gone.endpoint} (it is not connected")
+
+
+def test_an_endpoint_that_refuses_is_told_of_with_its_reason() -> None:
+    """Before it has ever answered, and before its own question is too late."""
+    with watching(NOBODY, offsetTimeout="60s") as watch:
+        for told in (watch.unheard, watch.silent):
+            assert eventually(lambda told=told: "connection refused" in told()[0])  # type: ignore[misc]
+            assert told()[0].startswith(f"{NOBODY} (it is not connected; last: ")

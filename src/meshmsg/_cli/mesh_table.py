@@ -12,7 +12,8 @@ from typing import TextIO
 
 from meshmsg._cli.showing import printable
 from meshmsg._hints.plural import counted, plural
-from meshmsg._mesh.told import State
+from meshmsg._mesh.limits import WEIGHT
+from meshmsg._mesh.told import Service, State
 from meshmsg.mesh import MemberInfo
 
 ID_SHOWN = 8
@@ -30,7 +31,7 @@ def rows(members: Iterable[MemberInfo], me: bytes) -> list[list[str]]:
     found = [["name", "id", "state", "rtt ms", "address", "zone", "services"]]
     for one in sorted(members, key=lambda m: (m.name, m.node_id)):
         rtt = "" if one.rtt is None else f"{one.rtt * 1000:.2f}"
-        offered = [f"{s.name} ({s.role}) {' '.join(s.endpoints)}" for s in one.services]
+        offered = [_offered(s) for s in one.services]
         mark = "*" if one.node_id == me else ""
         found.append(
             [
@@ -44,6 +45,12 @@ def rows(members: Iterable[MemberInfo], me: bytes) -> list[list[str]]:
             ]
         )
     return found
+
+
+def _offered(service: Service) -> str:
+    """Its weight is told if it is not that of most."""
+    weight = "" if service.weight == WEIGHT else f", weight {service.weight}"
+    return f"{service.name} ({service.role}{weight}) {' '.join(service.endpoints)}"
 
 
 def lines(table: Sequence[Sequence[str]]) -> list[str]:

@@ -20,6 +20,7 @@ from meshmsg._binding.errors import InsecureBindError, ResourceError, UsageError
 from meshmsg._mesh.keys.node import private_key
 from meshmsg._mesh.limits import CLUSTER_MAX, MESSAGE_MAX, NAME_MAX
 from meshmsg._mesh.octets import MalformedError
+from meshmsg._security.files.places import place_of
 from meshmsg._security.policy import Policy
 from meshmsg._security.tls import NodeSecret, Secret
 from meshmsg._socket.options import check_flag
@@ -73,7 +74,7 @@ def policy_of(secret: str | os.PathLike[str] | Secret | None) -> Secret | None:
         kind = type(secret).__name__
         raise TypeError(f"secret is {kind}; it is a meshmsg.Secret, or the path of its file")
     try:
-        return Secret(secret)
+        return Secret(place_of(secret, "secret"))
     except FileNotFoundError as error:
         raise FileNotFoundError(
             error.errno,

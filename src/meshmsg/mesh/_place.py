@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._mesh.limits import ENDPOINTS_MAX
@@ -40,6 +40,17 @@ def is_here(ip: str) -> bool:
     return True
 
 
+def _several(advertise: object) -> list[str]:
+    if isinstance(advertise, str):
+        return [advertise]
+    if isinstance(advertise, (bytes, bytearray)) or not isinstance(advertise, Iterable):
+        raise TypeError(
+            f'advertise is {advertise!r}; it is "auto", an address such as tcp://10.0.0.5:7450, '
+            "or several of them"
+        )
+    return list(advertise)
+
+
 class Place:
     """What this node advertises."""
 
@@ -61,6 +72,7 @@ class Place:
 
         Raises:
             UsageError: One is no address, or there are too many.
+            TypeError: It is neither "auto" nor an address nor several.
         """
         _, host, self._port = parts_of(bound)
         self.bound = bound
@@ -74,7 +86,7 @@ class Place:
         self._fixed = self.advertised or not is_wildcard(host)
         self._seen: OrderedDict[bytes, str] = OrderedDict()
         if self.advertised:
-            several = [advertise] if isinstance(advertise, str) else list(advertise)
+            several = _several(advertise)
             if not 0 < len(several) <= ENDPOINTS_MAX:
                 raise UsageError(f"advertise has {len(several)} addresses; 1 to {ENDPOINTS_MAX}")
             self.addresses = tuple(address_of(one, "advertise") for one in several)
