@@ -29,6 +29,40 @@ mm_send_reply_along(mm_handle socket, uint64_t to, const uint8_t *route, const u
     return mmi_api_send(socket, m, 0, 0, NULL);
 }
 
+mm_msg *
+mm_room_new(uint64_t size, uint8_t **body)
+{
+    mmi_msg *m = mmi_msg_new(&size, 1);
+    if (m != NULL) {
+        *body = mmi_msg_data(m, 0);
+    }
+    return m;
+}
+
+void
+mm_room_free(mm_msg *room)
+{
+    mmi_msg_unref(room);
+}
+
+int
+mm_send_reply_room(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes,
+                   uint32_t count, mm_msg *room)
+{
+    if (sizes[count] > room->size) {
+        mmi_msg_unref(room);
+        return MM_EINVAL;
+    }
+    room->frames[0].size = room->size = (size_t)sizes[count];
+    mmi_msg *m = mmi_msg_prepend_frames(room, route, sizes, count);
+    if (m == NULL) {
+        mmi_msg_unref(room);
+        return MM_ENOMEM;
+    }
+    m->pipe_id = to;
+    return mmi_api_send(socket, m, 0, 0, NULL);
+}
+
 /* The refusal of what came along that route: only whoever asks directly is told.  NULL: *rc. */
 static mmi_msg *
 reply_refusal(const uint8_t *route, const uint64_t *sizes, uint32_t count, const void *reason,

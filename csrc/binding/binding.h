@@ -129,6 +129,8 @@ PyObject *mmi_py_spool_append(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyObject *mmi_py_spool_put(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_spool_take(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_spool_rows(PyObject *self, PyObject *const *args, Py_ssize_t count);
+/* Takes what a capsule of spool_blocks has, once.  NULL: it is none, or it was taken, and that is raised. */
+mm_msg *mmi_py_room_take(PyObject *capsule);
 PyObject *mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_py_spool_init(void);                  /* false: an error is set */
 /* The function of binding/gather.c. */

@@ -141,6 +141,18 @@ way_send_frames(const way *w, const mmi_question *q)
     return rc;
 }
 
+/* What came of an answer: as reply. */
+static PyObject *
+way_told(way *w, int rc)
+{
+    if (rc == MM_OK || rc == MM_EHOSTUNREACH) { /* gone, or its queue is full: counted */
+        Py_CLEAR(w->owner); /* who keeps the request does not keep the socket */
+        return PyBool_FromLong(rc == MM_OK);
+    }
+    atomic_flag_clear(&w->answered);
+    return PyLong_FromLong(rc);
+}
+
 /* Sends an answer, if there was none: as reply. */
 static PyObject *
 way_answer(way *w, const mmi_question *q)
@@ -154,13 +166,7 @@ way_answer(way *w, const mmi_question *q)
         q->count == 1 && q->note_size == 0
             ? mm_send_reply_along(w->socket, w->peer, way_frames(w), w->sizes, w->count, q->data)
             : way_send_frames(w, q);
-    Py_END_ALLOW_THREADS if (rc == MM_OK || rc == MM_EHOSTUNREACH)
-    { /* gone, or its queue is full: counted */
-        Py_CLEAR(w->owner); /* who keeps the request does not keep the socket */
-        return PyBool_FromLong(rc == MM_OK);
-    }
-    atomic_flag_clear(&w->answered);
-    return PyLong_FromLong(rc);
+    Py_END_ALLOW_THREADS return way_told(w, rc);
 }
 
 /* reply(bytes or frames) -> bool: was it sent, or is whoever asked gone; None: that is neither; or
@@ -175,20 +181,29 @@ way_reply(PyObject *self, PyObject *data)
     return mmi_py_question(data, &q) ? way_answer((way *)self, &q) : NULL;
 }
 
-/* reply_first(bytes, count) -> as reply: so many octets of them, from the first on */
+/* reply_room(room, octets) -> as reply: with what spool_blocks has read, which it takes, whatever
+ * comes of it */
 static PyObject *
-way_reply_first(PyObject *self, PyObject *const *args, Py_ssize_t count)
+way_reply_room(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    mmi_question q;
-    if (count != 2 || !PyBytes_Check(args[0])) {
-        return mmi_py_arguments("(bytes, how many of them)");
+    way *w = (way *)self;
+    if (count != 2) {
+        return mmi_py_arguments("(room, octets)");
     }
-    size_t first = PyLong_AsSize_t(args[1]);
-    if (PyErr_Occurred() != NULL || !mmi_py_question(args[0], &q)) {
+    uint64_t size = PyLong_AsUnsignedLongLong(args[1]);
+    mm_msg *room = PyErr_Occurred() == NULL ? mmi_py_room_take(args[0]) : NULL;
+    if (room == NULL) {
         return NULL;
     }
-    q.size = first < q.size ? first : q.size;
-    return way_answer((way *)self, &q);
+    if (atomic_flag_test_and_set(&w->answered)) {
+        mm_room_free(room);
+        return PyLong_FromLong(MM_ESTATE);
+    }
+    w->sizes[w->count] = size;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS rc =
+        mm_send_reply_room(w->socket, w->peer, way_frames(w), w->sizes, w->count, room);
+    Py_END_ALLOW_THREADS return way_told(w, rc);
 }
 
 /* refuse(reason: bytes) -> bool: is the refusal on its way; False: nothing was sent, and it may
@@ -264,7 +279,7 @@ way_dealloc(PyObject *self)
 
 static PyMethodDef way_methods[] = {
     { "reply", way_reply, METH_O, NULL },
-    { "reply_first", (PyCFunction)(void (*)(void))way_reply_first, METH_FASTCALL, NULL },
+    { "reply_room", (PyCFunction)(void (*)(void))way_reply_room, METH_FASTCALL, NULL },
     { "refuse", way_refuse, METH_O, NULL },
     { "about", way_about, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },

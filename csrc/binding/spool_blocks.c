@@ -1,5 +1,5 @@
 /*
- * binding/spool_blocks.c: batches of a spool as one bytes object, for another process.
+ * binding/spool_blocks.c: batches of a spool in a message, for another process.
  *
  * Not here: who asks for them (_ranges), what stands where (spool/blocks.h).
  * Law: the interpreter's lock is not held while a disk is read or octets are copied; nobody else
@@ -18,6 +18,23 @@ typedef struct blocks {
     mm_spool_block block;
     bool ready;                  /* a block was loaded, and is not taken yet */
 } blocks;
+
+static const char room_name[] = "meshmsg.room", room_taken[] = "meshmsg.room.taken";
+
+static void
+room_drop(PyObject *capsule)
+{
+    mm_room_free(PyCapsule_GetPointer(capsule, room_name));
+}
+
+mm_msg *
+mmi_py_room_take(PyObject *capsule)
+{
+    mm_msg *room = PyCapsule_GetPointer(capsule, room_name);
+    bool mine = room != NULL && PyCapsule_SetDestructor(capsule, NULL) == 0 &&
+                PyCapsule_SetName(capsule, room_taken) == 0;
+    return mine ? room : NULL;
+}
 
 /* Has the next block ready, if it has a number up to the last.  1, 0, or a code. */
 static int
@@ -52,10 +69,9 @@ blocks_fill(blocks *b, uint8_t *to, size_t room)
 }
 
 /* spool_blocks(reader's address, its next number, last number, most octets, head, at)
- * -> (code, bytes or None, how many of them, next number, goes_on): whole batches with numbers from
- * the next to the last, one at least, behind that head, which has the next number in its 8 octets
- * from `at` on; bytes are as many as there may be: the limited API cuts none in place.  code is 1,
- * or why there is none */
+ * -> (code, a room or None, octets in it, next number, goes_on): whole batches with numbers from the
+ * next to the last, one at least, behind that head, which has the next number in its 8 octets from
+ * `at` on.  A room is a capsule, which reply_room takes.  code is 1, or why there is none */
 PyObject *
 mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -85,11 +101,16 @@ mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
     }
     size_t first = sizeof b.block.head + (size_t)b.block.body_size;
     most = most > first ? most : first;
-    PyObject *made = PyBytes_FromStringAndSize(NULL, front + (Py_ssize_t)most);
+    uint8_t *to = NULL;
+    mm_msg *room = mm_room_new((uint64_t)front + most, &to);
+    if (room == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *made = PyCapsule_New(room, room_name, room_drop);
     if (made == NULL) {
+        mm_room_free(room);
         return NULL;
     }
-    uint8_t *to = (uint8_t *)PyBytes_AsString(made);
     Py_BEGIN_ALLOW_THREADS done = blocks_fill(&b, to + front, most);
     Py_END_ALLOW_THREADS memcpy(to, head, (size_t)front);
     mmi_le64_put(to + at, b.next);

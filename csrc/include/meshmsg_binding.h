@@ -153,6 +153,12 @@ int mm_survey_packed(mm_handle socket, const uint8_t *bodies, const uint64_t *si
 /* mm_send_reply by a way back that was kept: count frames, end to end, and a body; their sizes are count + 1. */
 int mm_send_reply_along(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
                         const uint8_t *body);
+/* A message with room for a body of so many octets: it is written where it goes out from.  NULL: there is no memory. */
+mm_msg *mm_room_new(uint64_t size, uint8_t **body);
+void mm_room_free(mm_msg *room);                  /* NULL is fine */
+/* mm_send_reply_along with such a body, of which it sends the first sizes[count] octets; takes it, whatever it says. */
+int mm_send_reply_room(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
+                       mm_msg *room);
 /* mm_send_refusal by such a way. */
 int mm_send_refusal_along(mm_handle socket, uint64_t to, const uint8_t *route, const uint64_t *sizes, uint32_t count,
                           const uint8_t *reason, size_t size);

@@ -149,6 +149,29 @@ test_a_request_that_is_there_is_lent_and_answered(void)
     close_engine(engine, 1000);
 }
 
+/* Nobody is there to be answered, so only the room is looked at: it is taken each time. */
+static void
+test_a_room_is_sent_as_far_as_it_is_written(void)
+{
+    mm_handle engine = open_engine(), rep = open_socket(engine, MM_REP);
+    const uint64_t sizes[] = { 4, 0, 10 }, more[] = { 4, 0, 11 };
+    const uint8_t route[] = "way";
+    uint8_t *body = NULL;
+    for (int i = 0; i < 3; i++) {
+        mm_msg *room = mm_room_new(10, &body);
+        CHECK(room != NULL && body != NULL);
+        memset(body, i, 10);
+        int rc = i == 0 ? MM_EHOSTUNREACH : i == 1 ? MM_EINVAL : MM_ECLOSED;
+        if (i == 2) {
+            CHECK_INT(mm_socket_close(rep), MM_OK);
+        }
+        CHECK_INT(mm_send_reply_room(rep, 12345, route, i == 1 ? more : sizes, 2, room), rc);
+    }
+    mm_room_free(mm_room_new(0, &body));
+    mm_room_free(NULL);
+    close_engine(engine, 1000);
+}
+
 static int
 readable(int fd)
 {
@@ -212,6 +235,7 @@ int
 main(void)
 {
     RUN(test_a_request_that_is_there_is_lent_and_answered);
+    RUN(test_a_room_is_sent_as_far_as_it_is_written);
     RUN(test_who_watches_is_told_of_what_was_taken_where_it_was);
     RUN(test_what_is_dropped_on_the_way_is_settled_too);
     RUN(test_a_reply_nobody_fetches_neither_wakes_nor_detains_who_waits_for_another);

@@ -46,7 +46,7 @@ class Holds:
             self._left = 0
             self._go.set()
 
-    def _answering(self, data: Any, load: Any) -> bytes:
+    def _answering(self, data: Any, load: Any) -> Any:
         request = request_of(data)
         if request.op == Op.READ:
             with self._lock:

@@ -5,12 +5,15 @@ Not here: what a range has, and what is amiss with one.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import meshmsg as mm
 from meshmsg import aio
+from meshmsg._binding.core import ffi, lib
+from meshmsg._ranges.places import Filled
 from tests.support.inloop import InLoop, LoopThread
 from tests.support.pairs import of_its_own
 
@@ -80,3 +83,13 @@ def messages(batches: Iterator[mm.SpoolBatch]) -> list[mm.SpoolMessage]:
 def seqs(batches: Iterator[mm.SpoolBatch]) -> list[int]:
     """Return the numbers of the messages of all batches."""
     return [message.seq for message in messages(batches)]
+
+
+def octets_of(answer: bytes | Filled) -> bytes:
+    """Return what an answer has, also where only who sends it takes it."""
+    if isinstance(answer, bytes):
+        return answer
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    room = ffi.cast("mm_msg *", pointer(answer.room, b"meshmsg.room"))
+    return bytes(ffi.buffer(lib.mm_msg_frame(room, 0, ffi.new("uint64_t *")), answer.size))

@@ -16,7 +16,7 @@ import meshmsg as mm
 from meshmsg._ranges import answers as module
 from meshmsg._ranges import form
 from meshmsg._ranges.answers import Answers, Limits, Load
-from tests.support.ranged import WORLDS, Ranged
+from tests.support.ranged import WORLDS, Ranged, octets_of
 from tests.support.spooled import fill, segments, small
 
 LIMITS = Limits(readers=2, window_bytes=10_000, flight_bytes=25_000)
@@ -201,7 +201,7 @@ class Served:
     def ask(self, op: form.Op, load: Load = NO_LOAD, **fields: object) -> form.Answer:
         """Ask, and return the head of the answer."""
         request = form.Request(op, **fields)  # type: ignore[arg-type]
-        return form.answer_of(self.answers.answer(form.request_octets(request), load))
+        return form.answer_of(octets_of(self.answers.answer(form.request_octets(request), load)))
 
 
 def test_a_lease_that_ended_is_anybodys(tmp_path: Path) -> None:

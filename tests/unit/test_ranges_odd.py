@@ -20,9 +20,10 @@ import meshmsg as mm
 from meshmsg._ranges import form
 from meshmsg._ranges.answers import Answers, Limits, Load
 from meshmsg._ranges.asking import Asking, range_of
+from meshmsg._ranges.server_form import send
 from tests.support.mm import lib
 from tests.support.pairs import WAIT_S, of_its_own, wait_until
-from tests.support.ranged import WORLDS, Ranged, messages, seqs
+from tests.support.ranged import WORLDS, Ranged, messages, octets_of, seqs
 from tests.support.rawpeer import RawPeer
 from tests.support.spooled import BATCH, batches, fill, segments, small, turn_bit
 
@@ -304,7 +305,7 @@ def test_an_answer_that_was_asked_for_ahead_is_looked_at_as_any(
 
         def serve() -> None:
             first = rep.recv(timeout=WAIT_S)
-            first.reply(bytes(answers.answer(first, Load(0, 0, 0))))
+            send(first, answers.answer(first, Load(0, 0, 0)))
             rep.recv(timeout=WAIT_S).reply(junk)
 
         server = threading.Thread(target=serve)
@@ -365,7 +366,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         spool.flush()
         answers = Answers(spool, Limits(1, 2**20, 2**20), trims=False)
         asked = form.Request(form.Op.READ, a=1, b=51, c=2**20)
-        found["octets"] = bytes(answers.answer(form.request_octets(asked), Load(0, 0, 0)))
+        found["octets"] = octets_of(answers.answer(form.request_octets(asked), Load(0, 0, 0)))
         answers.close()
         found["messages"] = spool.read(1).messages
     return found

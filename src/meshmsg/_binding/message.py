@@ -313,10 +313,13 @@ class Request(FullMessage):
         """
         return self._reply_frames(frames, options)
 
-    def _reply_first(self, data: memoryview) -> bool:
-        """Answer as `reply` does, with what shows the first of some bytes: they are not cut out."""
-        sent: bool | int = self._way.reply_first(data.obj, data.nbytes)
-        return True if sent is True else self._reply_on(sent, data)
+    def _reply_room(self, room: object, size: int) -> bool:
+        """Answer as `reply` does, with so many octets of what `spool_blocks` has read: they are not
+        copied, and are gone then."""
+        sent: bool | int = self._way.reply_room(room, size)
+        if sent.__class__ is not bool:
+            self._refuse(int(sent), size)
+        return bool(sent)
 
     def _reply_frames(self, frames: Sequence[Data], options: MessageOptions) -> bool:
         answer: Question = question_of(frames, "reply_frames", "reply")

@@ -35,7 +35,7 @@ from meshmsg._ranges.form import (
     answer_octets,
     request_of,
 )
-from meshmsg._ranges.places import Places
+from meshmsg._ranges.places import Filled, Places
 from meshmsg._spool.held import Held
 from meshmsg._spool.kept import Kept
 from meshmsg._spool.told import SpoolInfo
@@ -112,8 +112,8 @@ class Answers:
         self._lock = threading.Lock()
         self._leases: dict[str, _Lease] = {}
 
-    def answer(self, data: bytes, load: Load) -> bytes | memoryview:
-        """Return what is answered to what came: bytes, or the first of some.
+    def answer(self, data: bytes, load: Load) -> bytes | Filled:
+        """Return what is answered to what came.
 
         Raises:
             NotAsked: It is refused, with these words.
@@ -164,7 +164,7 @@ class Answers:
         synced: SpoolInfo = self._spool.info()
         return synced
 
-    def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes | memoryview:
+    def _read(self, request: Request, info: SpoolInfo, load: Load) -> bytes | Filled:
         stable = info.durable_seq + 1
         if request.a < info.first_seq:
             return answer_octets(_told(info, Status.TRIMMED, info.first_seq))
@@ -185,7 +185,7 @@ class Answers:
         if blocks.code != 1:
             self._spool._raise_for(blocks.code, f"reading message {request.a}")
             return answer_octets(_told(info, Status.AHEAD, request.a))
-        return blocks.data
+        return blocks.filled
 
     def _busy(self, most: int, load: Load) -> tuple[int, int] | None:
         """Return which limit is in the way, and what it is; None: none is."""

@@ -8,7 +8,7 @@ cache: whoever asks for whatever number gets the same, with a reader that stands
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from meshmsg._binding.core import native
 from meshmsg._spool.held import Held
@@ -18,13 +18,21 @@ PLACES_MAX = 16
 """Readers that are kept, each with an open file and the memory of a batch."""
 
 
+class Filled(NamedTuple):
+    """An answer, in the memory that it goes out from."""
+
+    room: Any
+    """Of the native side: who sends it takes it."""
+    size: int
+    """Octets; there may be more room than was needed."""
+
+
 class Blocks(NamedTuple):
     """What was read: whole batches, behind a head."""
 
     code: int
     """1, or why there are none: 0: not to be seen yet; MM_ENOENT: they went; MM_SPOOL_HARMED."""
-    data: memoryview
-    """Behind what it shows, there is more room than was needed."""
+    filled: Filled
     next_seq: int
     """The number behind them."""
     goes_on: int
@@ -82,8 +90,8 @@ class Places:
 
 def _read(reader: SpoolReader, last: int, max_bytes: int, head: bytes, at: int) -> Blocks:
     with reader._in_use():
-        code, data, size, next_seq, goes_on = native.spool_blocks(
+        code, room, size, next_seq, goes_on = native.spool_blocks(
             reader._address, reader._seq, last, max_bytes, head, at
         )
         reader._seq = next_seq
-    return Blocks(code, memoryview(data or b"")[:size], next_seq, goes_on)
+    return Blocks(code, Filled(room, size), next_seq, goes_on)

@@ -13,6 +13,7 @@ from meshmsg._binding.errors import ClosedError, MeshError, UsageError
 from meshmsg._binding.message import Request
 from meshmsg._ranges.answers import WINDOWS_MAX, Answers, Limits, Load
 from meshmsg._ranges.form import ANSWER_MAX, NotAsked
+from meshmsg._ranges.places import Filled
 from meshmsg._socket.base import SocketBase
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import flag, whole
@@ -100,7 +101,7 @@ def options_of(limits: Limits, options: SocketOptions) -> SocketOptions:
     return {**own, **options}
 
 
-def answered(answers: Answers, request: Request, load: Load) -> bytes | memoryview | None:
+def answered(answers: Answers, request: Request, load: Load) -> bytes | Filled | None:
     """Return the answer to a request; None: it was refused."""
     try:
         return answers.answer(request, load)
@@ -123,10 +124,10 @@ def refuse(request: Request, reason: str) -> None:
         return
 
 
-def send(request: Request, answer: bytes | memoryview) -> None:
+def send(request: Request, answer: bytes | Filled) -> None:
     """Answer a request; who is gone by then gets nothing."""
     try:
-        request._reply_first(answer) if isinstance(answer, memoryview) else request.reply(answer)
+        request._reply_room(*answer) if isinstance(answer, Filled) else request.reply(answer)
     except ClosedError:
         return
     except MeshError as error:  # too large: `options` said so
