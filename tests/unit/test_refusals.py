@@ -31,17 +31,20 @@ ID = b"\x80\0\0\1"
 
 
 def asking(mode: str, endpoint: str, **options: Any) -> Callable[[], Any]:
-    """Ask in a thread, with a socket of its own; what is returned waits for the outcome."""
+    """Ask in a thread, with a socket of its own; what is returned waits for the outcome. Its time
+    begins once the peer is there."""
     outcome: list[Any] = []
 
     async def ask() -> mm.Message:
         async with aio.Req(connect=endpoint) as req:
+            await req.wait_for_peers(timeout=WAIT_S)
             return await req.request(b"q", **options)
 
     def run() -> None:
         try:
             if mode == "sync":
                 with mm.Req(connect=endpoint) as req:
+                    req.wait_for_peers(timeout=WAIT_S)
                     outcome.append(req.request(b"q", **options))
             else:
                 outcome.append(asyncio.run(ask()))
@@ -168,6 +171,8 @@ def test_a_refusal_that_comes_too_late_is_a_late_reply(mode: str) -> None:
         async def main() -> None:
             kind: Any = mm.Req if mode == "sync" else aio.Req
             req = kind(connect=rep.endpoint)
+            while not req.peers():
+                await asyncio.sleep(0)
             with pytest.raises(mm.TimedOutError):
                 await ask(req, timeout=0.05)
             assert rep.recv(timeout=WAIT_S).refuse("too late")
