@@ -80,3 +80,12 @@ def messages(batches: Iterator[mm.SpoolBatch]) -> list[mm.SpoolMessage]:
 def seqs(batches: Iterator[mm.SpoolBatch]) -> list[int]:
     """Return the numbers of the messages of all batches."""
     return [message.seq for message in messages(batches)]
+
+
+def late(call: Callable[[], Any]) -> str:
+    """How a call is too late, whether an answer came in its time or none; "" if it is not."""
+    try:
+        call()
+    except mm.TimedOutError as error:
+        return str(error)
+    return ""
