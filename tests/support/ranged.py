@@ -93,3 +93,12 @@ def octets_of(answer: bytes | Filled) -> bytes:
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     room = ffi.cast("mm_msg *", pointer(answer.room, b"meshmsg.room"))
     return bytes(ffi.buffer(lib.mm_msg_frame(room, 0, ffi.new("uint64_t *")), answer.size))
+
+
+def late(call: Callable[[], Any]) -> str:
+    """How a call is too late, whether an answer came in its time or none; "" if it is not."""
+    try:
+        call()
+    except mm.TimedOutError as error:
+        return str(error)
+    return ""

@@ -12,6 +12,7 @@ import gc
 import pickle
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -31,17 +32,20 @@ ID = b"\x80\0\0\1"
 
 
 def asking(mode: str, endpoint: str, **options: Any) -> Callable[[], Any]:
-    """Ask in a thread, with a socket of its own; what is returned waits for the outcome."""
+    """Ask in a thread, with a socket of its own; what is returned waits for the outcome. Its time
+    begins once the peer is there."""
     outcome: list[Any] = []
 
     async def ask() -> mm.Message:
         async with aio.Req(connect=endpoint) as req:
+            await req.wait_for_peers(timeout=WAIT_S)
             return await req.request(b"q", **options)
 
     def run() -> None:
         try:
             if mode == "sync":
                 with mm.Req(connect=endpoint) as req:
+                    req.wait_for_peers(timeout=WAIT_S)
                     outcome.append(req.request(b"q", **options))
             else:
                 outcome.append(asyncio.run(ask()))
@@ -148,11 +152,17 @@ def test_a_with_statement_refuses_what_it_leaves_unanswered(mode: str) -> None:
 
 def test_a_request_that_is_only_dropped_is_not_refused() -> None:
     """When an object is freed is no decision of the program's."""
-    with mm.Rep(bind=UP) as rep:
-        wait = asking("sync", rep.endpoint, timeout=0.1)
+    with (
+        mm.Rep(bind=UP) as rep,
+        mm.Req(connect=rep.endpoint) as req,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        req.wait_for_peers(timeout=WAIT_S)
+        asked = pool.submit(req.request, b"q", timeout=0.1)
         rep.recv(timeout=WAIT_S)
         gc.collect()
-        assert isinstance(wait(), mm.TimedOutError)
+        with pytest.raises(mm.TimedOutError):
+            asked.result(WAIT_S)
         assert rep.stats().sent_messages == 0
 
 
@@ -168,6 +178,8 @@ def test_a_refusal_that_comes_too_late_is_a_late_reply(mode: str) -> None:
         async def main() -> None:
             kind: Any = mm.Req if mode == "sync" else aio.Req
             req = kind(connect=rep.endpoint)
+            while not req.peers():
+                await asyncio.sleep(0)
             with pytest.raises(mm.TimedOutError):
                 await ask(req, timeout=0.05)
             assert rep.recv(timeout=WAIT_S).refuse("too late")
@@ -185,9 +197,12 @@ def test_a_refusal_that_comes_too_late_is_a_late_reply(mode: str) -> None:
 def test_a_refusal_of_who_left_says_so_and_leaves_the_request_open(up: str, tmp_path: Any) -> None:
     """Nothing was sent, so nothing was dropped; a reply says the same, and is counted."""
     with mm.Rep(bind=up.format(tmp_path)) as rep:
-        wait = asking("sync", rep.endpoint, timeout=0.05)
-        request = rep.recv(timeout=WAIT_S)
-        wait()
+        with mm.Req(connect=rep.endpoint) as req, ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(req.request, b"q")
+            request = rep.recv(timeout=WAIT_S)
+            req.close()
+            with pytest.raises(mm.ClosedError):
+                asked.result(WAIT_S)
         wait_until(lambda: not rep.peers())
         assert request.refuse("gone") is False
         assert (rep.stats().sent_messages, rep.stats().dropped) == (0, 0)

@@ -19,7 +19,7 @@ import meshmsg.aio
 from meshmsg.patterns import WorkQueue, work
 from meshmsg.testing import SimWorld
 from tests.support.certs import alone
-from tests.support.pairs import WAIT_S, of_its_own, wait_until
+from tests.support.pairs import WAIT_S, of_its_own, told, wait_until
 
 pytestmark = pytest.mark.skipif(not mm.has("curve"), reason="no libsodium here")
 
@@ -68,8 +68,9 @@ def test_the_same_of_asyncio(tmp_path: Path) -> None:
                 assert await asked == b"alice of A"
             intruder = mm.Curve(server=server, key=eve)
             async with meshmsg.aio.Req(connect=rep.endpoint, security=intruder) as req:
+                told(req, "does not let us in")
                 with pytest.raises(mm.TimedOutError, match="does not let us in"):
-                    await req.wait_for_peers(timeout=1)
+                    await req.wait_for_peers(timeout=0.01)
             assert eve.public in failed(rep).detail
 
     asyncio.run(run())
@@ -85,8 +86,9 @@ def test_anybody_who_knows_the_servers_key_comes_in() -> None:
                 push.wait_for_peers(timeout=WAIT_S)
         wrong = mm.Curve(server=mm.keygen())
         with mm.Push(connect=pull.endpoint, security=wrong) as push:
+            told(push, "most likely not its key")
             with pytest.raises(mm.TimedOutError, match="most likely not its key"):
-                push.wait_for_peers(timeout=1)
+                push.wait_for_peers(timeout=0.01)
         assert "server= is not our key" in failed(pull).detail
 
 

@@ -25,6 +25,8 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 HEADERS = "array<struct<key:string,value:binary>>"
 NAME = b"n" * 16
+SEND_TIMEOUTS_S = (0.5, 5.0, 25.0)
+"""Tried in turn: the first one is enough to connect in, but on a slow machine."""
 
 
 def test_options_are_read_and_have_defaults() -> None:
@@ -139,6 +141,19 @@ def sending(batches: list[Any], options: SinkOptions, name: bytes = NAME) -> Any
     done = pool.submit(send, iter(batches), options, name)
     pool.shutdown(wait=False)
     return done
+
+
+def refused_of(batches: list[Any], endpoints: tuple[str, ...], folder: Path) -> str:
+    """What is said of rows that are not acknowledged though somebody is connected."""
+    words = ""
+    for seconds in SEND_TIMEOUTS_S:
+        options = SinkOptions(endpoints, send_timeout=seconds, spool_folder=str(folder))
+        with pytest.raises(mm.MeshError) as failed:
+            sending(batches, options).result(WAIT_S)
+        words = str(failed.value)
+        if "1 connected" in words:
+            break
+    return words
 
 
 def test_rows_become_messages_in_their_order(receiver: Receiver, tmp_path: Path) -> None:
@@ -349,14 +364,11 @@ def test_a_row_that_is_too_large_for_its_receiver_is_the_reason_that_is_told(
 ) -> None:
     """And not only that the receiver does not acknowledge."""
     with mm.Pull(bind=of_its_own(), ack="manual", message_size_max=10_000) as pull:
-        options = SinkOptions((pull.endpoint,), send_timeout=1.0, spool_folder=str(tmp_path))
-        done = sending([pa.record_batch({"value": ["ok", "x" * 50_000]})], options)
-        pull.recv(timeout=WAIT_S).ack()
-        with pytest.raises(mm.MeshError) as failed:
-            done.result(WAIT_S)
-    assert "1 connected; the last event: UNSENDABLE" in str(failed.value)
-    assert "of 50000 bytes in 1 frame; the peers say they take 10000" in str(failed.value)
-    assert "connected now take up to 10,000 bytes" in str(failed.value)
+        batches = [pa.record_batch({"value": ["ok", "x" * 50_000]})]
+        words = refused_of(batches, (pull.endpoint,), tmp_path)
+    assert "1 connected; the last event: UNSENDABLE" in words
+    assert "of 50000 bytes in 1 frame; the peers say they take 10000" in words
+    assert "connected now take up to 10,000 bytes" in words
 
 
 def test_a_value_that_is_null_is_refused_with_its_row(receiver: Receiver, tmp_path: Path) -> None:
@@ -380,12 +392,9 @@ def test_who_is_not_there_is_told_of(tmp_path: Path) -> None:
 
 def test_who_takes_and_never_acknowledges_is_told_of(receiver: Receiver, tmp_path: Path) -> None:
     """It is connected, and that is said."""
-    batches = [pa.record_batch({"value": ["1"]})]
-    done = sending(batches, receiver.options(tmp_path, send_timeout=0.5))
-    held = receiver.pull.recv(timeout=WAIT_S)
-    with pytest.raises(mm.MeshError, match="1 connected, which take no more or do not acknowledge"):
-        done.result(WAIT_S)
-    assert held == b"1"
+    words = refused_of([pa.record_batch({"value": ["1"]})], (receiver.pull.endpoint,), tmp_path)
+    assert "1 connected, which take no more or do not acknowledge" in words
+    assert receiver.pull.stats().parsed_messages > 0
 
 
 def test_folders_of_killed_tasks_go_and_those_of_others_stay(tmp_path: Path) -> None:

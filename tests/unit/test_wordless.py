@@ -103,6 +103,7 @@ def test_what_waits_for_words_expires_and_is_counted(tmp_path: Path) -> None:
             push.wait_for_peers(2, timeout=WAIT_S)
             late = push.send_frames([b"late", b""], ttl=0.3, confirm=True)
             stays = push.send_frames([b"stays", b""], confirm=True)
+        wait_until(is_there(push, 1))
         wait_until(lambda: late.outcome == "expired")
         assert stays.outcome is None
         assert push.drain(timeout=0).queued == 1
