@@ -357,12 +357,12 @@ def test_a_message_that_nobody_can_do_ends(world: World, tmp_path: Path) -> None
 
 def test_what_a_member_has_for_too_long_goes_to_another(world: World, tmp_path: Path) -> None:
     """As of a Push: who has no credit left keeps what it has until another one comes."""
-    with publishing(world, tmp_path / "s", pub_ack_timeout=0.05) as (_, pub):
+    with publishing(world, tmp_path / "s", pub_ack_timeout=0.2) as (_, pub):
         pub.seek_group("w", "earliest")
         put = sent(pub, 4, topics=4)
         with member(world, pub, ack="manual", prefetch=4) as slow:
             assert sorted(bodies(shared([slow], 4)[0])) == put
-            with member(world, pub) as other:
+            with member(world, pub, prefetch=1) as other:
                 attempts: dict[bytes, int] = {}
 
                 def all_done() -> bool:
