@@ -6,7 +6,6 @@ Not here: what a group does (test_groups.py), what goes over the wire (test_grou
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import meshmsg as mm
 from tests.support import feeding
 from tests.support.feeding import UP, World, nothing
 from tests.support.grouped import SHORT_S, bodies, info, joined, member, sent, shared, until
-from tests.support.inloop import LoopThread
 from tests.support.later import Later
 from tests.support.pairs import WAIT_S, told, wait_until
 from tests.support.replayed import publishing
@@ -26,15 +24,6 @@ from tests.support.spooled import batches, segments, turn_bit
 BIG = 8000
 """Bytes of a message of which a segment has a handful."""
 SOON: dict[str, Any] = {"reconnect_min": 0.005, "reconnect_max": 0.01}
-
-
-@pytest.fixture(params=["threads", "asyncio"])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Both worlds."""
-    thread = LoopThread() if request.param == "asyncio" else None
-    yield World(thread)
-    if thread is not None:
-        thread.close()
 
 
 def test_members_have_the_same_topics(world: World, tmp_path: Path) -> None:
