@@ -36,6 +36,13 @@ def serving(allow: Any) -> Iterator[tuple[mm.Pull, mm.KeyPair]]:
         yield pull, server
 
 
+def put(path: Path, text: str) -> None:
+    """Have this in a file that somebody looks at: never half of it, nor nothing."""
+    beside = path.with_suffix(".new")
+    beside.write_text(text)
+    beside.replace(path)
+
+
 def client(pull: mm.Pull, server: mm.KeyPair, key: mm.KeyPair) -> mm.Push:
     """Somebody who has this key, and tries."""
     policy = mm.Curve(server=server, key=key)
@@ -98,7 +105,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
         client(pull, server, bob),
     ):
         wait_until(lambda: [peer.user_id for peer in pull.peers()] == ["alice"])
-        path.write_text(f"{bob.public} bob\n")
+        put(path, f"{bob.public} bob\n")
         wait_until(lambda: [peer.user_id for peer in pull.peers()] == ["bob"])
         assert pull.stats().closed[mm.Reason.REVOKED] == 1
 
@@ -112,7 +119,7 @@ def test_a_file_that_is_wrong_changes_nothing_and_is_told_once(
     path.write_text(alice.public)
     with serving(path) as (pull, server), client(pull, server, alice) as push:
         push.wait_for_peers(timeout=WAIT_S)
-        path.write_text("nonsense\n")
+        put(path, "nonsense\n")
         wait_until(lambda: "line 1: its first word is no key" in caplog.text)
         assert "stays as it was" in caplog.text
         assert [peer.key for peer in pull.peers()] == [alice.public]

@@ -119,6 +119,7 @@ def test_a_request_whose_peer_went_away_and_nobody_came_says_so(mode: str) -> No
 
         async def ask() -> None:
             async with aio.Req(connect=rep.endpoint) as req:
+                await req.wait_for_peers(timeout=WAIT_S)  # the deadline is not for that
                 await req.request(b"q", timeout=WAIT_S, retries=1, deadline=1.0)
 
         with pytest.raises(
@@ -128,6 +129,7 @@ def test_a_request_whose_peer_went_away_and_nobody_came_says_so(mode: str) -> No
                 asyncio.run(ask())
             else:
                 with mm.Req(connect=rep.endpoint) as req:
+                    req.wait_for_peers(timeout=WAIT_S)
                     req.request(b"q", timeout=WAIT_S, retries=1, deadline=1.0)
         serving.result()
 
@@ -202,7 +204,8 @@ def test_a_deadline_holds_where_no_time_out_does(mode: str) -> None:
             req: Any = (mm if mode == "sync" else aio).Req(connect=router.endpoint)
             with pytest.raises(mm.TimedOutError, match=r"no reply within 0\.2 s|no peer"):
                 await req.request(b"q", deadline=0.2)
-            with pytest.raises(mm.TimedOutError, match=r"attempts of 0\.05 s each within 0\.12 s"):
+            attempts = r"((to|in) \d attempts of 0\.05 s each )?"  # one, if the machine is slow
+            with pytest.raises(mm.TimedOutError, match=rf"^no .* {attempts}within 0\.12 s"):
                 await req.request(b"q", timeout=0.05, retries=1000, deadline=0.12)
             req.close()
 

@@ -181,7 +181,7 @@ def test_what_is_renewed_is_told_by_its_new_date_and_once_a_day(
     files, now = followed(tmp_path, 300), time.time()
     files.serve(pull._handle)
     assert (files.look(now), told(pull)) == ("", [])
-    written(tmp_path, make("server", days=(-1, 9)))
+    written(tmp_path, make("server", days=(-1, 8.5)))  # half a day more: it is made after `now`
     assert files.look(now) == ""
     [detail] = told(pull)
     assert "server.pem ends in 8 days, on 20" in detail

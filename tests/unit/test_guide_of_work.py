@@ -7,7 +7,6 @@ Not here: what is promised of each level (tests/sim, tests/crash).
 from __future__ import annotations
 
 import re
-import socket as system
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.guided import Guide, printed_by
-from tests.support.pairs import WAIT_S
+from tests.support.pairs import WAIT_S, free_endpoints
 from tests.support.programs import running
 
 GUIDE = Guide("work-that-must-not-be-lost.md")
@@ -82,19 +81,12 @@ def test_a_program_runs_as_it_stands_there(title: str, tmp_path: Path) -> None:
         assert text in printed
 
 
-def free_port() -> int:
-    """One that nobody has now."""
-    with system.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @pytest.mark.parametrize("first", ["jobs.py", "worker.py"])
 def test_the_two_programs_of_the_beginning_meet(first: str, tmp_path: Path) -> None:
     """Whichever is there first."""
-    port = free_port()
+    [url] = free_endpoints(1)
     both = GUIDE.programs("1. Nothing promised")
-    named = {name: text.replace("5555", str(port)) for name, text in both}
+    named = {name: text.replace("tcp://127.0.0.1:5555", url) for name, text in both}
     order = [first, *(name for name in named if name != first)]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "text": True}
     with ExitStack() as stack:
