@@ -18,6 +18,7 @@ from meshmsg.mesh import Mesh, MeshInfo, Service, State, aio, ask
 from meshmsg.mesh._outside.info import member_info, mesh_dict, mesh_info
 from tests.support.asked import ask_patiently
 from tests.support.meshes import WAIT_S, node
+from tests.support.pairs import of_its_own
 
 Ask = Callable[..., MeshInfo]
 
@@ -80,7 +81,7 @@ def test_a_mesh_with_a_secret_is_asked_with_its_file(
 def test_where_nobody_answers_it_is_told_why(asks: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is there; or who is there is no mesh port."""
     ask_patiently(monkeypatch)
-    with mm.Router(bind="tcp://127.0.0.1:0") as other:
+    with mm.Router(bind=of_its_own()) as other:
         with pytest.raises(mm.TimedOutError, match="within 0.2 s: it may be no mesh port"):
             asks(other.endpoint, timeout=0.2)
     with pytest.raises(mm.TimedOutError, match="refused"):

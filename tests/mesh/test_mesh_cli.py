@@ -17,6 +17,7 @@ from meshmsg._security.files.secret_files import write_secret
 from meshmsg.mesh import EventKind, Mesh
 from tests.support.asked import ask_patiently
 from tests.support.meshes import WAIT_S, Process, node, until
+from tests.support.pairs import of_its_own
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_where_nobody_answers_it_is_told_why(
 ) -> None:
     """Nobody is there; or who is there is no mesh port."""
     ask_patiently(monkeypatch)
-    with mm.Router(bind="tcp://127.0.0.1:0") as other:
+    with mm.Router(bind=of_its_own()) as other:
         address = other.endpoint
         assert main(["mesh", "ping", address, "--timeout", "0.3"]) == Code.FAILED
         assert "it may be no mesh port" in capsys.readouterr().err
