@@ -19,6 +19,7 @@ from meshmsg.mesh import Callback, EventKind, Mesh, SharedDir, State
 from meshmsg.mesh import aio as mesh_aio
 from meshmsg.mesh._driver import LEAVE_S
 from tests.support.meshes import WAIT_S, eventually, node, until
+from tests.support.pairs import free_endpoints
 
 
 @pytest.fixture
@@ -158,8 +159,7 @@ def test_too_few_nodes_are_told_with_what_seeds_say() -> None:
 
 def test_it_is_explained_why_a_node_is_seen_or_not(first: Mesh) -> None:
     """By its name, its id or its address; and which seed cannot be reached."""
-    with mm.Pull(bind="tcp://127.0.0.1:0") as other:
-        free = other.endpoint
+    (free,) = free_endpoints(1)
     with node("b", first.endpoint, free) as b:
         b.wait_for(count=2, timeout=WAIT_S)
         for word in ("first", first.node_id.hex()[:8], first.endpoint):

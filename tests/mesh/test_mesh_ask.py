@@ -16,7 +16,9 @@ import meshmsg as mm
 from meshmsg._security.files.secret_files import write_secret
 from meshmsg.mesh import Mesh, MeshInfo, Service, State, aio, ask
 from meshmsg.mesh._outside.info import member_info, mesh_dict, mesh_info
+from tests.support.asked import ask_patiently
 from tests.support.meshes import WAIT_S, node
+from tests.support.pairs import of_its_own
 
 Ask = Callable[..., MeshInfo]
 
@@ -60,8 +62,11 @@ def test_who_asks_is_told_of_all_and_is_no_member(mesh: Mesh, asks: Ask) -> None
 
 
 @BOTH
-def test_a_mesh_with_a_secret_is_asked_with_its_file(tmp_path: Path, asks: Ask) -> None:
+def test_a_mesh_with_a_secret_is_asked_with_its_file(
+    tmp_path: Path, asks: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Or with the secret; without it the error says what to give."""
+    ask_patiently(monkeypatch)
     path = str(write_secret(tmp_path / "m.secret"))
     with node("a", secret=path, bind="tcp://127.0.0.1:0") as mesh:
         for secret in (path, mm.Secret(path)):
@@ -73,9 +78,10 @@ def test_a_mesh_with_a_secret_is_asked_with_its_file(tmp_path: Path, asks: Ask) 
 
 
 @BOTH
-def test_where_nobody_answers_it_is_told_why(asks: Ask) -> None:
+def test_where_nobody_answers_it_is_told_why(asks: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is there; or who is there is no mesh port."""
-    with mm.Router(bind="tcp://127.0.0.1:0") as other:
+    ask_patiently(monkeypatch)
+    with mm.Router(bind=of_its_own()) as other:
         with pytest.raises(mm.TimedOutError, match="within 0.2 s: it may be no mesh port"):
             asks(other.endpoint, timeout=0.2)
     with pytest.raises(mm.TimedOutError, match="refused"):

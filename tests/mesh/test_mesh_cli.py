@@ -15,7 +15,9 @@ from meshmsg._cli.codes import Code
 from meshmsg._cli.program import main
 from meshmsg._security.files.secret_files import write_secret
 from meshmsg.mesh import EventKind, Mesh
+from tests.support.asked import ask_patiently
 from tests.support.meshes import WAIT_S, Process, node, until
+from tests.support.pairs import of_its_own
 
 
 @pytest.fixture
@@ -130,9 +132,12 @@ def test_wrong_arguments_are_refused(
     assert words in capsys.readouterr().err
 
 
-def test_where_nobody_answers_it_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nobody_answers_it_is_told_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody is there; or who is there is no mesh port."""
-    with mm.Router(bind="tcp://127.0.0.1:0") as other:
+    ask_patiently(monkeypatch)
+    with mm.Router(bind=of_its_own()) as other:
         address = other.endpoint
         assert main(["mesh", "ping", address, "--timeout", "0.3"]) == Code.FAILED
         assert "it may be no mesh port" in capsys.readouterr().err
@@ -149,9 +154,15 @@ def test_where_nobody_answers_it_is_told_why(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_who_asks_with_the_wrong_secret_is_told_what_to_give(
-    its: str, given: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    its: str,
+    given: str,
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Or with none, where there is one."""
+    ask_patiently(monkeypatch)
     files = {name: str(write_secret(tmp_path / f"{name}.secret")) for name in "ab"}
     with node("x", secret=files.get(its), bind="tcp://127.0.0.1:0") as mesh:
         told = ["--secret", files[given]] if given else []

@@ -16,6 +16,7 @@ from meshmsg.mesh._addresses import advertised
 from meshmsg.mesh._follow import Follower
 from tests.mesh.test_mesh_follow import Members
 from tests.support.meshes import WAIT_S, eventually, node
+from tests.support.pairs import free_endpoints, of_its_own
 from tests.support.proxy import proxied
 
 MESSAGES = 50
@@ -126,8 +127,9 @@ def test_all_four_are_tried(push: mm.Push, pull: mm.Pull, stack: ExitStack) -> N
 def test_all_are_tried_again_until_one_answers(push: mm.Push, stack: ExitStack) -> None:
     """Here of three where nobody listens: at the first one somebody does after some rounds."""
     members, taken = Members(), socket.socket()
-    taken.bind(("127.0.0.1", 0))
-    first = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+    host = of_its_own().removeprefix("tcp://").removesuffix(":0")
+    taken.bind((host, 0))
+    first = f"tcp://{host}:{taken.getsockname()[1]}"
     several = [first, refuses(stack), refuses(stack)]
     follower = members.follow(push)
     follower.told([members.put("a", *several)])
@@ -268,11 +270,7 @@ def test_a_member_is_asked_at_each_of_its_addresses(
 ) -> None:
     """Three that do not answer, and the fourth: it is alive, and stays so."""
     with node("a") as a:
-        port = stack.enter_context(socket.socket())
-        port.bind(("127.0.0.1", 0))
-        host, number = port.getsockname()
-        port.close()
-        own = f"tcp://{host}:{number}"
+        (own,) = free_endpoints(1)
         several = [*(bad(stack) for _ in range(3)), own]
         with node("b", a.endpoint, bind=own, advertise=several) as b:
             a.wait_for(count=2, timeout=WAIT_S)

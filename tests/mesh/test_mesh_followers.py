@@ -13,6 +13,7 @@ from meshmsg.mesh import EventKind, Mesh
 from tests.support.feeding import World
 from tests.support.meshes import WAIT_S, Process, eventually, following, node, node_of, until, urls
 from tests.support.numbered import Numbers
+from tests.support.pairs import of_its_own
 
 FOLLOWERS = 20
 PART = 300
@@ -134,7 +135,7 @@ def test_a_socket_whose_mesh_is_closed_dials_on_where_it_was(
 ) -> None:
     """As any socket does: the next that is bound there is connected; nobody else is."""
     with node("b", seed.endpoint) as b, following(world, a, "s", "Push") as push:
-        with mm.Pull(bind="tcp://127.0.0.1:0") as pull:
+        with mm.Pull(bind=of_its_own()) as pull:
             b.announce("s", pull)
             push.wait_for_peers(1, timeout=WAIT_S)
             where = pull.endpoint

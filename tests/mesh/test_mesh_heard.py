@@ -11,6 +11,7 @@ import meshmsg as mm
 from meshmsg.mesh._follow import Follower
 from tests.mesh.test_mesh_follow import Members
 from tests.support.meshes import WAIT_S, eventually
+from tests.support.pairs import of_its_own
 from tests.support.proxy import proxied
 from tests.support.rawpeer import RawPeer
 
@@ -27,7 +28,7 @@ class Pair:
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.router = mm.Router(bind="tcp://127.0.0.1:0")
+        self.router = mm.Router(bind=of_its_own())
         self.dealer = mm.Dealer()
         self.follower = members.follow(self.dealer)
         self.follower.told([members.put("a", self.router.endpoint, role="router")])

@@ -14,6 +14,7 @@ from meshmsg._cli.making import make_secret
 from meshmsg._mesh.told import NODE_KEY
 from meshmsg.mesh import EventKind, Mesh
 from tests.support.meshes import WAIT_S, eventually, node, until
+from tests.support.pairs import of_its_own
 
 pytestmark = pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
 LOOPBACK = "tcp://127.0.0.1:0"
@@ -75,7 +76,7 @@ def test_a_member_at_the_address_of_another_is_refused_and_both_are_told(
 ) -> None:
     """It has the secret, and even the name: not the key."""
     b = joined("b", a, secret)
-    pull = mm.Pull(bind=ANYWHERE, security=b.security)
+    pull = mm.Pull(bind=of_its_own(ANYWHERE), security=b.security)
     b.announce("s", pull)
     with a.connect("s", mm.Push, reconnect_max=0.1) as push:
         push.wait_for_peers(1, timeout=WAIT_S)
@@ -121,7 +122,7 @@ def test_a_node_that_starts_again_at_the_same_place_is_known_by_its_new_key(
 ) -> None:
     """The follower hears of it by the mesh, and expects that one."""
     b = joined("b", a, secret)
-    pull = mm.Pull(bind=ANYWHERE, security=b.security)
+    pull = mm.Pull(bind=of_its_own(ANYWHERE), security=b.security)
     b.announce("s", pull)
     with a.connect("s", mm.Push, reconnect_max=0.1) as push, a.watch() as watch:
         push.wait_for_peers(1, timeout=WAIT_S)

@@ -10,6 +10,7 @@ import pytest
 import meshmsg as mm
 from meshmsg.mesh import EventKind
 from tests.support.meshes import WAIT_S, Process, eventually, node, until
+from tests.support.pairs import of_its_own
 
 
 def test_ten_processes_join_by_one_seed_and_a_push_follows_their_pulls() -> None:
@@ -57,7 +58,7 @@ def test_the_end_of_a_users_connection_has_the_node_asked(monkeypatch: pytest.Mo
 def test_a_process_that_leaves_is_told_of_and_one_that_comes_again_is_another() -> None:
     """At the same port, under the same name."""
     with node("a") as a, a.watch() as watch:
-        with Process("b", a.endpoint) as b:
+        with Process("b", a.endpoint, bind=of_its_own()) as b:
             first = until(watch, EventKind.UP, "b").member.record
             b.do("leave")
             until(watch, EventKind.LEFT, "b")
@@ -69,7 +70,7 @@ def test_a_process_that_leaves_is_told_of_and_one_that_comes_again_is_another() 
 
 def test_a_seed_that_comes_later_is_joined_all_the_same() -> None:
     """It is tried for as long as it takes."""
-    with Process("first") as first:
+    with Process("first", bind=of_its_own()) as first:
         endpoint = first.endpoint
     with node("a", endpoint) as a, a.watch() as watch:
         eventually(lambda: a.explain("x").errors)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Mapping
 
 import pytest
@@ -12,6 +11,7 @@ from meshmsg._mesh.told import Send
 from meshmsg.mesh import EventKind
 from meshmsg.mesh._finding.unreached import AGAIN_S, TRIES, Attempts, Tried, Unreached
 from tests.support.meshes import Process, eventually, node, until
+from tests.support.pairs import free_endpoints
 
 WELL = Attempts(0, "")
 REFUSED = "connection refused"
@@ -74,14 +74,13 @@ def test_a_seed_that_is_dead_is_one_warning_of_the_mesh_and_none_of_its_socket(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """And `explain` says how often it was tried."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        dead = f"127.0.0.1:{free.getsockname()[1]}"
+    (dead,) = free_endpoints(1)
     with node("a", dead) as mesh:
-        eventually(lambda: mesh._driver.link.attempts.get(f"tcp://{dead}", 0) > TRIES)
+        eventually(lambda: mesh._driver.link.attempts.get(dead, 0) > TRIES)
         (record,) = eventually(lambda: list(caplog.records))
-        assert f"tcp://{dead}: connection refused, " in str(mesh.explain("b"))
+        assert f"{dead}: connection refused, " in str(mesh.explain("b"))
     assert record.levelno == logging.WARNING
-    assert record.getMessage().startswith(f"Mesh 'a' of 'test': seed tcp://{dead} cannot be")
+    assert record.getMessage().startswith(f"Mesh 'a' of 'test': seed {dead} cannot be")
     assert len(caplog.records) == 1
 
 
