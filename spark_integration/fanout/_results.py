@@ -110,8 +110,8 @@ class Looking:
         while not self._over.wait(LOOK_S):
             results = self._results
             if results is None and before is None:
-                self._wanted.clear()
-                if self._results is None:
+                self._wanted.clear()  # it may be what the end has just set: that is looked at next
+                if self._results is None and not self._over.is_set():
                     self._wanted.wait()
             elif results is not None and results is before:
                 with suppress(MeshError):  # who works finds it out

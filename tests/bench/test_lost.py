@@ -137,11 +137,11 @@ def test_a_sender_whose_receiver_is_lost_says_so_at_once_and_for_all_that_follow
     monkeypatch: pytest.MonkeyPatch, side: Side
 ) -> None:
     """And it asks nobody to abandon the step."""
-    monkeypatch.setattr(meet, "MEET_S", 0.05)
     with Distant(side.served.endpoint, SCENARIO) as distant:
         distant.begin(0, "meshmsg", False)
         side.served._rep.close()
         side.ended()
+        monkeypatch.setattr(meet, "MEET_S", 0.05)
         with pytest.raises(BenchError, match="the receiver is gone"):
             distant.ready()
         distant.abandon(BenchError("no"))

@@ -17,8 +17,8 @@ from meshmsg.bench.base.task import Task
 from meshmsg.bench.measure.launch import processes
 from meshmsg.bench.measure.stage import Consumers, produce
 from meshmsg.bench.peers.roster import PEERS
-from meshmsg.bench.rivals.brokers import free_port
 from meshmsg.bench.rivals.zenoh_python import locator, with_port
+from tests.support.pairs import free_endpoints
 from tests.support.scenarios import scenario
 
 OTHER = "127.0.0.2"
@@ -65,7 +65,7 @@ def test_consumers_bind_where_the_two_meet(name: str) -> None:
 def test_a_fixed_place_is_free_again_in_the_next_round(name: str) -> None:
     """The connection of the last one lingers in the system."""
     measurable(name)
-    bind = f"tcp://127.0.0.1:{free_port()}"
+    (bind,) = free_endpoints(1)  # where nobody else is given its port between two rounds
     made = scenario(bind=bind)
     for _ in range(3):
         side = Noting(made)

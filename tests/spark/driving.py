@@ -61,7 +61,7 @@ def main() -> None:
     query = (
         spark.readStream.format("meshmsg")
         .options(endpoints=endpoint, startingOffsets="earliest", **limit(rows))
-        .options(batchBytes="64k", minPartitions="2")
+        .options(batchBytes="64k", minPartitions="2", offsetTimeout="60s")
         .load()
         .writeStream.format("parquet")
         .options(path=f"{folder}/out", checkpointLocation=f"{folder}/checkpoint")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
+from meshmsg.spark.rows import _task
 from tests.spark.support import Session
 
 
@@ -46,10 +48,11 @@ class Rows:
                 errors.append(error)
 
         threads = [threading.Thread(target=run, args=(i,)) for i in range(len(self._attempts))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with patch.object(_task, "Push", self.sparkSession.sparkContext.push):
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         if errors:
             raise errors[0]
         return told[len(self._attempts) - 1]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from meshmsg import Push
 from meshmsg.spark.fanout import _fanout, _jobs
 
 
@@ -39,11 +40,22 @@ class Context:
 
     defaultParallelism = 2
 
+    def __init__(self) -> None:
+        self._open: list[Push] = []
+
+    def push(self, **options: Any) -> Push:
+        """Open what a task pushes results by, until it is cancelled."""
+        one = Push(**{**options, "linger": 0.0})
+        self._open.append(one)
+        return one
+
     def addJobTag(self, tag: str) -> None:
         """Nothing: there is no job."""
 
     def cancelJobsWithTag(self, tag: str) -> None:
-        """Nothing: tasks end as their queue does."""
+        """End tasks that push by what was opened here; others end as their queue does."""
+        while self._open:
+            self._open.pop().close()
 
 
 class Session:

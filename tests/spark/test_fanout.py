@@ -176,7 +176,7 @@ def test_leaving_by_an_exception_cancels_what_is_open(monkeypatch: pytest.Monkey
     with pytest.raises(KeyError), fan_out(monkeypatch, fn, patience=0.5) as fan:
         future = fan.submit(b"item")
         assert begun.wait(WAIT_S)
-        threading.Timer(0.1, go.set).start()
+        future.add_done_callback(lambda _: go.set())  # not before it is told of it
         raise KeyError
     with pytest.raises(FanOutError, match="cancelled"):
         future.result(WAIT_S)

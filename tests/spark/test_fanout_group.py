@@ -80,7 +80,7 @@ def test_to_cancel_in_the_midst_of_a_group_leaves_what_is_done(
     with fan_out(monkeypatch, gate, workers=1, patience=0.5) as fan:
         *fast, slow, last = gate.together(fan, [b"0", b"1", b"slow", b"last"])
         assert [one.result(WAIT_S) for one in fast] == [b"00", b"11"]
-        threading.Timer(0.1, gate.go.set).start()
+        slow.add_done_callback(lambda _: gate.go.set())  # not before it is told of it
         fan.close(cancel=True)
         for one in (slow, last):
             with pytest.raises(FanOutError, match="cancelled"):
@@ -299,17 +299,47 @@ def test_another_version_of_meshmsg_is_refused_before_it_gets_an_item(
             list(other(iter([])))
 
 
+def thread_of(looking: Looking) -> threading.Thread | None:
+    """Return the one that looks, if there is one: others of this process come and go."""
+    return looking._thread
+
+
 def test_an_item_that_goes_alone_starts_no_thread() -> None:
     """Several do, once, and it ends with the task."""
     out: Any = Out()
     batch: Any = Batch(Clock())
     task = TaskOf(same, "", "", None, WAIT_S)
-    before = threading.active_count()
     with Looking() as looking:
         task._one(out, batch, octets_of([Part(0, 1, b"alone")]), looking)
-        assert threading.active_count() == before
-        for _ in range(2):
-            task._one(out, batch, octets_of([Part(i, 1, b"one") for i in (1, 2)]), looking)
-        assert threading.active_count() == before + 1
-    assert threading.active_count() == before
+        assert thread_of(looking) is None
+        task._one(out, batch, octets_of([Part(i, 1, b"one") for i in (1, 2)]), looking)
+        first = thread_of(looking)
+        assert first is not None
+        task._one(out, batch, octets_of([Part(i, 1, b"one") for i in (1, 2)]), looking)
+        assert thread_of(looking) is first
+        assert first.is_alive()
+    assert not first.is_alive()
     assert [part.id for part in out.sent] == [0, 1, 2, 1, 2]
+
+
+def test_a_task_that_ends_as_nothing_is_to_be_told_any_more_ends() -> None:
+    """It does so between two steps of the thread that looks, which is about to wait for more."""
+    looking = Looking()
+
+    class Between(threading.Event):
+        """What is asked for next."""
+
+        def clear(self) -> None:
+            """End it before, as the task does."""
+            looking._over.set()
+            self.set()
+            super().clear()
+
+    looking._wanted = Between()
+    looking.begin(Results(lambda octets: None, []))
+    looking.end()
+    assert looking._thread is not None
+    looking._thread.join(WAIT_S)
+    ended = not looking._thread.is_alive()
+    looking._wanted.set()
+    assert ended

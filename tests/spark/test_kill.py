@@ -74,6 +74,7 @@ def start(spark: Any, folder: Path, endpoint: str, **more: str) -> Any:
     return (
         spark.readStream.format("meshmsg")
         .options(endpoints=endpoint, startingOffsets="earliest", batchBytes="64k")
+        .options(offsetTimeout="60s")
         .options(minPartitions="2", groupId="kill", **limit(LIMIT), **more)
         .load()
         .writeStream.format("parquet")
@@ -133,7 +134,7 @@ def test_a_producer_that_is_killed_is_read_on_in_its_next_life(
     """While it puts and shows: what was never durable was never offered."""
     endpoint = of_its_own(f"ipc://{tmp_path}/spool.sock")
     command = [sys.executable, "-m", "tests.spark.showing", tmp_path / "spool", endpoint, COUNT]
-    query = start(spark, tmp_path, endpoint, fetchTimeout="120s", offsetTimeout="60s").start()
+    query = start(spark, tmp_path, endpoint, fetchTimeout="120s").start()
     try:
         with running([*command, dice(request).randrange(1, 15)], stdout=-1) as first:
             died = lines_of(first, b"dies")

@@ -94,7 +94,7 @@ def test_a_row_is_tried_again_and_then_given_up(mapped: Mapped) -> None:
     assert "ValueError: not bad" in error.why
     assert [tried.count(row) for row in (b"a", b"bad", b"b")] == [3, 3, 3]
     with pytest.raises(ItemError, match="tried once, and not done: row 0"):
-        mapped(Rows([b"bad"]), fn, max_attempts=1, patience=0.1)
+        mapped(Rows([b"bad"]), fn, max_attempts=1, patience=WAIT_S)
 
 
 @both
@@ -143,7 +143,7 @@ def test_who_leaves_the_loop_of_asyncio_ends_the_job() -> None:
 
     async def main() -> bytes:
         rows: Any = Rows(numbered(20))
-        async with aclosing(aio.map_rows(rows, bytes.upper, patience=0.1)) as results:
+        async with aclosing(aio.map_rows(rows, bytes.upper, patience=WAIT_S)) as results:
             return await anext(results)  # type: ignore[no-any-return]
 
     assert asyncio.run(main()) == b"0"

@@ -89,7 +89,7 @@ def test_who_ends_early_is_told_of_what_was_given() -> None:
     told: list[RowStats] = []
     rows: Any = Rows(ROWS)
     with pytest.raises(ItemError):
-        list(map_rows(rows, half, max_attempts=1, patience=0.1, progress=told.append))
+        list(map_rows(rows, half, max_attempts=1, patience=WAIT_S, progress=told.append))
     assert told[-1] == RowStats(done=1, failed=1, total=None)
 
 
