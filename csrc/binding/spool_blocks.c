@@ -69,9 +69,9 @@ blocks_fill(blocks *b, uint8_t *to, size_t room)
 }
 
 /* spool_blocks(reader's address, its next number, last number, most octets, head, at)
- * -> (code, a room or None, octets in it, next number, goes_on): whole batches with numbers from the
- * next to the last, one at least, behind that head, which has the next number in its 8 octets from
- * `at` on.  A room is a capsule, which reply_room takes.  code is 1, or why there is none */
+ * -> (code, a room or None, octets in it, next number, goes_on): whole batches with numbers from
+ * the next to the last, one at least, behind that head, which has the next number in its 8 octets
+ * from `at` on.  A room is a capsule, which reply_room takes.  code is 1, or why there is none */
 PyObject *
 mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import meshmsg as mm
-from meshmsg._socket.causes import trouble_of
 
 from .._protected import protected
 from .options import SourceOptions
@@ -30,7 +29,7 @@ def silence_of(remote: mm.RemoteSpool) -> str:
     """Say what is known of why nothing comes from there: what dialling met last, if that failed."""
     if connected(remote):
         return "it has not answered yet"
-    return f"it is not connected{trouble_of(remote._req)}"
+    return f"it is not connected{remote._trouble()}"
 
 
 def remote_of(

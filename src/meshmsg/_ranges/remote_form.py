@@ -13,6 +13,7 @@ from meshmsg._binding.data import several
 from meshmsg._binding.errors import UsageError
 from meshmsg._ranges.asking import Asking
 from meshmsg._ranges.form import ANSWER_MAX
+from meshmsg._socket.causes import trouble_of
 from meshmsg._socket.engine import Engine
 from meshmsg._socket.options import SocketOptions
 from meshmsg._spool.arguments import choice
@@ -47,6 +48,8 @@ class RemoteForm:
     _asking: Asking
     _gaps: bool
     _timeout: float | None
+    _req: Any
+    """Its socket."""
 
     def _opened(
         self,
@@ -72,6 +75,10 @@ class RemoteForm:
         self._asking = Asking(self._where, uuid, holder)
         sizes: SocketOptions = {"message_size_max": ANSWER_MAX}
         return kind(connect=endpoints, engine=engine, **{**sizes, **options})
+
+    def _trouble(self) -> str:
+        """Say what dialling met last, behind what else is said; "": nothing is known."""
+        return trouble_of(self._req)
 
     def __repr__(self) -> str:
         return f"<meshmsg.RemoteSpool {self._where}>"
