@@ -65,9 +65,7 @@ def held(name: str, endpoint: str) -> Iterator[Held]:
 
 def test_f21_a_late_acknowledgement_of_a_stopped_worker_counts_for_nothing() -> None:
     """Another one has its message by then; who was stopped may go on, and did no harm."""
-    with mm.Push(
-        bind=UP, delivery="at_least_once", ack_timeout=2.0, heartbeat_interval=None
-    ) as push:
+    with mm.Push(bind=UP, delivery="at_least_once", ack_timeout=5, heartbeat_interval=None) as push:
         with held("message", push.endpoint) as worker:
             receipt = push.send(b"work", confirm=True)
             worker.said(b"taken")

@@ -262,7 +262,7 @@ def test_a_handshake_that_is_cut_at_any_octet_is_counted_and_leaves_nothing(secr
 
 def test_a_handshake_that_stops_anywhere_ends_by_its_time(secret: Path) -> None:
     """All at once; the good one goes on meanwhile."""
-    with served(secret, handshake_timeout=0.4) as attacked, flat(), ExitStack() as peers:
+    with served(secret, handshake_timeout=2) as attacked, flat(), ExitStack() as peers:
         any_of = random.Random(SEED)
         stops = [any_of.random() for _ in range(30)]
         for stop in stops:

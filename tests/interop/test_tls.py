@@ -18,7 +18,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.mm import ffi, lib
-from tests.support.pairs import WAIT_S, wait_until
+from tests.support.pairs import WAIT_S, told, wait_until
 from tests.support.programs import running
 
 SIZES = [0, 1, 255, 16_384, 16_385, 65_536, 1 << 20]
@@ -124,11 +124,9 @@ def test_nng_that_wants_a_certificate_is_told_apart_from_an_attack(folder: Path)
         theirs.listen("tls+tcp://127.0.0.1:0")
         url = f"sp+tls+tcp://127.0.0.1:{port(str(theirs.listeners[0].local_address))}"
         policy = mm.Tls(ca=folder / "ca.pem", names=["peer.example"])
-        seen: list[mm.Event] = []
         with mm.Pull(connect=url, security=policy) as pull:
-            wait_until(lambda: came(pull, seen, mm.EventKind.HANDSHAKE_FAILED))
-        assert seen[-1].reason is mm.Reason.CRYPTO
-        assert "so does NNG if it does not take our certificate, or wants one" in seen[-1].detail
+            # now and then its end overtakes its alert, and it is dialled again
+            told(pull, "so does NNG if it does not take our certificate, or wants one")
 
 
 def test_we_exchange_messages_over_zmtp(folder: Path) -> None:
