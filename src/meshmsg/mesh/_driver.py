@@ -363,9 +363,9 @@ class Driver:
             if answer is not None:
                 self.link.answer(came.reply, [came.frames[1], answer])
         for event in told:
-            if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew
+            if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew, in time
                 record = event.member.record
-                self.link.hang_up(record.addresses, record.node_id)
+                self.link.doubt(now, record.addresses, record.node_id)
                 if self.port is not None:
                     self.port.forget(record.node_id)
         self._tell(listeners, told)

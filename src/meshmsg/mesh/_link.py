@@ -34,6 +34,9 @@ HEARTBEAT_S, SILENT_S = 20.0, 45.0
 mesh itself: this finds a connection alone that is dead. A node has two for each of its members."""
 IDLE_S = 60.0
 """Seconds after which a connection that nothing was sent over is closed."""
+DOUBT_S = 5.0
+"""Seconds that a connection to a node which is held unreachable has to bring something, or it is
+made anew: less than between two tries to reach such a node."""
 IDLE_LOOK_S = 5.0
 """Seconds between two looks for those."""
 WAITING_MAX = 32
@@ -132,6 +135,8 @@ class Link:
         self._bound = ""
         """Of connections that others made: their endpoint, in events."""
         self._look_at = 0.0
+        self._doubted: dict[bytes, float] = {}
+        """By identity of a connection of this node: since when it is to bring something."""
         self.errors: OrderedDict[str, str] = OrderedDict()
         """By address: why it could not be reached the last time."""
         self.attempts: OrderedDict[str, int] = OrderedDict()
@@ -184,6 +189,10 @@ class Link:
 
     def send(self, now: float, to: str, data: bytes, node: bytes | None) -> None:
         """Send a message to an address, and connect to it if that was not done."""
+        if self._doubted and to in self._open:
+            since = self._doubted.get(self._open[to].identity, now)
+            if now - since > DOUBT_S:
+                self._hang_up(to)
         connection = self._open.get(to) or self._dial(now, to)
         if connection is None:
             return
@@ -228,16 +237,21 @@ class Link:
             self.dropped += 1
 
     def _hang_up(self, url: str) -> None:
-        if self._open.pop(url, None) is not None:
+        made = self._open.pop(url, None)
+        if made is not None:
+            self._doubted.pop(made.identity, None)
             with suppress(AddressError):
                 self.router.disconnect(url.replace(PLAIN, self._scheme, 1))
 
-    def hang_up(self, addresses: Sequence[str], node: bytes) -> None:
-        """Close the mesh's own connections to a node: the next message makes another one."""
-        for url in [one for one, made in self._open.items() if made.node == node]:
-            self._hang_up(url)
-        for address in addresses:
-            self._hang_up(address)
+    def doubt(self, now: float, addresses: Sequence[str], node: bytes) -> None:
+        """Have the mesh's own connections to a node be made anew by a later message, unless they
+        bring something by then.
+
+        Not at once: who has no time answers late, and to be dialled as well takes its time.
+        """
+        for url, made in self._open.items():
+            if made.node == node or url in addresses:
+                self._doubted.setdefault(made.identity, now)
 
     def hang_up_all(self) -> None:
         """Close all connections that this node made: the next message makes another one."""
@@ -274,6 +288,8 @@ class Link:
         found = []
         for message in messages:
             frames, peer = message.frames, bytes(message.peer)
+            if self._doubted:
+                self._doubted.pop(peer, None)
             if len(frames) == TWO and frames[0] in (_WHERE, _SEEN):
                 self._where(peer, frames)
             else:
@@ -339,6 +355,7 @@ class Link:
 
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
+        self._doubted.pop(made.identity, None)
         if url not in self.elsewhere:  # who answers is asked again soon
             self.errors.pop(url, None)
         self._attempted(url, 0)
