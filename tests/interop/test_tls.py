@@ -18,7 +18,7 @@ import pytest
 
 import meshmsg as mm
 from tests.support.mm import ffi, lib
-from tests.support.pairs import WAIT_S, told, wait_until
+from tests.support.pairs import WAIT_S, wait_until
 from tests.support.programs import running
 
 SIZES = [0, 1, 255, 16_384, 16_385, 65_536, 1 << 20]
@@ -126,7 +126,10 @@ def test_nng_that_wants_a_certificate_is_told_apart_from_an_attack(folder: Path)
         policy = mm.Tls(ca=folder / "ca.pem", names=["peer.example"])
         with mm.Pull(connect=url, security=policy) as pull:
             # now and then its end overtakes its alert, and it is dialled again
-            told(pull, "so does NNG if it does not take our certificate, or wants one")
+            wait_until(lambda: [e for e in pull.events(since=0) if e.reason is mm.Reason.CRYPTO])
+            seen = [e for e in pull.events(since=0) if e.reason is mm.Reason.CRYPTO]
+        assert seen[0].kind is mm.EventKind.HANDSHAKE_FAILED
+        assert "so does NNG if it does not take our certificate, or wants one" in seen[0].detail
 
 
 def test_we_exchange_messages_over_zmtp(folder: Path) -> None:

@@ -112,29 +112,29 @@ def test_a_connection_to_who_is_held_unreachable_has_its_time(ports: list[Port])
     [came] = eventually(b.came)
     first = a._open[b.address].identity
     for answers in (True, False):
-        a.doubt(1.0, [b.address], NODE)
-        a.doubt(4.0, [], NODE)  # it is told of again, and has the time of the first
+        a.prove(1.0, [b.address], NODE)
+        a.prove(4.0, [], NODE)  # it is told of again, and has the time of the first
         if answers:
             b.answer(came.reply, [b"y"])
             assert [one.frames for one in eventually(a.came)] == [(b"y",)]
-        for now in (1.0, 1.0 + _link.DOUBT_S, 1.1 + _link.DOUBT_S):
-            stays = answers or now <= 1.0 + _link.DOUBT_S
+        for now in (1.0, 1.0 + _link.PROVE_S, 1.1 + _link.PROVE_S):
+            stays = answers or now <= 1.0 + _link.PROVE_S
             a.send(now, b.address, b"z", NODE)
             assert (a._open[b.address].identity == first) is stays
     assert up(a, b.address)
-    assert a._doubted == {}
+    assert a._to_prove == {}
 
 
-def test_a_connection_that_comes_up_is_not_doubted_any_more(ports: list[Port]) -> None:
+def test_a_connection_that_comes_up_is_not_to_prove_any_more(ports: list[Port]) -> None:
     """Nor is one that was hung up, or of another node."""
     a, b = ports
     a.send(0.0, b.address, b"x", NODE)
-    a.doubt(0.0, [b.address], NODE)
+    a.prove(0.0, [b.address], NODE)
     assert up(a, b.address)
-    assert a._doubted == {}
-    a.doubt(0.0, [], b"o" * 16)
-    assert a._doubted == {}
-    a.doubt(0.0, [], NODE)
-    assert list(a._doubted) == [a._open[b.address].identity]
+    assert a._to_prove == {}
+    a.prove(0.0, [], b"o" * 16)
+    assert a._to_prove == {}
+    a.prove(0.0, [], NODE)
+    assert list(a._to_prove) == [a._open[b.address].identity]
     a.hang_up_all()
-    assert a._doubted == {}
+    assert a._to_prove == {}

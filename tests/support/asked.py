@@ -5,13 +5,13 @@ Not here: the nodes (meshes.py).
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 import meshmsg as mm
 from meshmsg import aio
+from tests.support.looped import until
 from tests.support.pairs import wait_until
 
 
@@ -33,8 +33,7 @@ def ask_patiently(monkeypatch: pytest.MonkeyPatch) -> None:
         waits(self, count, timeout=timeout)
 
     async def awaited(self: aio.Dealer, count: int = 1, *, timeout: float | None = None) -> None:
-        while not came_to_something(self):
-            await asyncio.sleep(0)
+        await until(lambda: came_to_something(self))
         await awaits(self, count, timeout=timeout)
 
     monkeypatch.setattr(mm.Dealer, "wait_for_peers", patient)

@@ -22,6 +22,7 @@ import meshmsg as mm
 from meshmsg import aio
 from tests.interop.zmqside import zmq_socket
 from tests.support import refcodec as ref
+from tests.support.looped import until
 from tests.support.pairs import WAIT_S, wait_until
 from tests.support.rawpeer import RawPeer
 
@@ -178,8 +179,7 @@ def test_a_refusal_that_comes_too_late_is_a_late_reply(mode: str) -> None:
         async def main() -> None:
             kind: Any = mm.Req if mode == "sync" else aio.Req
             req = kind(connect=rep.endpoint)
-            while not req.peers():
-                await asyncio.sleep(0)
+            await until(req.peers)
             with pytest.raises(mm.TimedOutError):
                 await ask(req, timeout=0.05)
             assert rep.recv(timeout=WAIT_S).refuse("too late")

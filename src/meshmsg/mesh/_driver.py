@@ -365,7 +365,7 @@ class Driver:
         for event in told:
             if event.kind == EventKind.UNREACHABLE:  # what it may answer on is made anew, in time
                 record = event.member.record
-                self.link.doubt(now, record.addresses, record.node_id)
+                self.link.prove(now, record.addresses, record.node_id)
                 if self.port is not None:
                     self.port.forget(record.node_id)
         self._tell(listeners, told)

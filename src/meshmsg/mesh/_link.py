@@ -34,7 +34,7 @@ HEARTBEAT_S, SILENT_S = 20.0, 45.0
 mesh itself: this finds a connection alone that is dead. A node has two for each of its members."""
 IDLE_S = 60.0
 """Seconds after which a connection that nothing was sent over is closed."""
-DOUBT_S = 5.0
+PROVE_S = 5.0
 """Seconds that a connection to a node which is held unreachable has to bring something, or it is
 made anew: less than between two tries to reach such a node."""
 IDLE_LOOK_S = 5.0
@@ -135,7 +135,7 @@ class Link:
         self._bound = ""
         """Of connections that others made: their endpoint, in events."""
         self._look_at = 0.0
-        self._doubted: dict[bytes, float] = {}
+        self._to_prove: dict[bytes, float] = {}
         """By identity of a connection of this node: since when it is to bring something."""
         self.errors: OrderedDict[str, str] = OrderedDict()
         """By address: why it could not be reached the last time."""
@@ -189,9 +189,9 @@ class Link:
 
     def send(self, now: float, to: str, data: bytes, node: bytes | None) -> None:
         """Send a message to an address, and connect to it if that was not done."""
-        if self._doubted and to in self._open:
-            since = self._doubted.get(self._open[to].identity, now)
-            if now - since > DOUBT_S:
+        if self._to_prove and to in self._open:
+            since = self._to_prove.get(self._open[to].identity, now)
+            if now - since > PROVE_S:
                 self._hang_up(to)
         connection = self._open.get(to) or self._dial(now, to)
         if connection is None:
@@ -239,11 +239,11 @@ class Link:
     def _hang_up(self, url: str) -> None:
         made = self._open.pop(url, None)
         if made is not None:
-            self._doubted.pop(made.identity, None)
+            self._to_prove.pop(made.identity, None)
             with suppress(AddressError):
                 self.router.disconnect(url.replace(PLAIN, self._scheme, 1))
 
-    def doubt(self, now: float, addresses: Sequence[str], node: bytes) -> None:
+    def prove(self, now: float, addresses: Sequence[str], node: bytes) -> None:
         """Have the mesh's own connections to a node be made anew by a later message, unless they
         bring something by then.
 
@@ -251,7 +251,7 @@ class Link:
         """
         for url, made in self._open.items():
             if made.node == node or url in addresses:
-                self._doubted.setdefault(made.identity, now)
+                self._to_prove.setdefault(made.identity, now)
 
     def hang_up_all(self) -> None:
         """Close all connections that this node made: the next message makes another one."""
@@ -288,8 +288,8 @@ class Link:
         found = []
         for message in messages:
             frames, peer = message.frames, bytes(message.peer)
-            if self._doubted:
-                self._doubted.pop(peer, None)
+            if self._to_prove:
+                self._to_prove.pop(peer, None)
             if len(frames) == TWO and frames[0] in (_WHERE, _SEEN):
                 self._where(peer, frames)
             else:
@@ -355,7 +355,7 @@ class Link:
 
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
-        self._doubted.pop(made.identity, None)
+        self._to_prove.pop(made.identity, None)
         if url not in self.elsewhere:  # who answers is asked again soon
             self.errors.pop(url, None)
         self._attempted(url, 0)
