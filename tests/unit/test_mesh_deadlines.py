@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from meshmsg._mesh.core import Core
-from meshmsg._mesh.ending.deadlines import SPARE, Deadlines
 from meshmsg._mesh.octets import (
     Rumour,
     Statement,
@@ -20,6 +19,7 @@ from meshmsg._mesh.octets import (
 from meshmsg._mesh.opinion import Opinions
 from meshmsg._mesh.table import Row, Suspicion
 from meshmsg._mesh.told import State
+from meshmsg._mesh.waiting.deadlines import SPARE, Deadlines
 from tests.support.mesh_nodes import core, handle, knows, signed_octets, signer
 
 MEMBERS = range(1, 7)

@@ -28,6 +28,7 @@ from .rumours import Rumours
 from .seam import Signer, Verify
 from .table import Row, Table
 from .told import Answer, Arrival, Event, EventKind, Record, Send, State
+from .waiting.lateness import Lateness
 
 MANY_RUMOURS = 48
 """Rumours that wait, beyond which each is passed on less often: a sync brings what it misses."""
@@ -58,8 +59,9 @@ class Here:
         self.counts: Counter[str] = Counter()
         """What was dropped, and why."""
         self.reached = Reached(now)
-        self.health = 0
+        self.health = 0.0
         """How slow this node seems to be itself: 0 is well."""
+        self.lateness = Lateness(times)
         self.left = False
         self._ways: dict[bytes, str] = {}
         """By member: where it answered last, if that is not its first address."""
@@ -113,12 +115,12 @@ class Here:
 
     @property
     def slowness(self) -> float:
-        """How many times longer this node waits than one that is well."""
-        return 1.0 + self.health
+        """How many times longer this node waits than one that is well, among others that are."""
+        return max(1.0 + self.health, self.lateness.factor)
 
-    def feel(self, change: int) -> None:
+    def feel(self, change: float) -> None:
         """Count what speaks for (below 0) or against this node's own health."""
-        self.health = min(self.times.health_max, max(0, self.health + change))
+        self.health = min(self.times.health_max, max(0.0, self.health + change))
 
     def with_rumours(self, data: bytes, limit: int | None = None) -> bytes:
         """Return a message with as many rumours behind it as fit."""

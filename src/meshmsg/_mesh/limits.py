@@ -91,6 +91,8 @@ class Times:
     """Between two probes."""
     direct: float = 0.2
     """For the answer to a direct probe."""
+    patience: float = 3.0
+    """How many times longer than answers take one is waited for, if that is more than `direct`."""
     indirect: float = 0.25
     """For an answer by way of others."""
     evidence: float = 1.0
@@ -115,6 +117,8 @@ class Times:
     """How often a rumour is passed on, for each factor of ten in the number of members."""
     health_max: int = 8
     """How many times longer the times are at most, for a node that is slow itself."""
+    recovery: float = 0.5
+    """What an answer in time takes back of that; each one that is missing is 1."""
     sync_restless: float = 0.5
     """Between two syncs until two peers agree with us."""
     sync_idle: float = 30.0

@@ -7,7 +7,6 @@ however many they are, only say when it asks. Whoever is heard is alive.
 
 from __future__ import annotations
 
-from .ending.deadlines import Deadlines
 from .here import Here
 from .joining.admission import Admission
 from .limits import (
@@ -29,6 +28,7 @@ from .octets import (
 )
 from .table import HERE, Row, Suspicion, observers
 from .told import EventKind, Record, State
+from .waiting.deadlines import Deadlines
 
 
 class Opinions:

@@ -130,7 +130,7 @@ class Prober:
         """Ask a member; last: what follows from silence is not waited for any more."""
         here = self.here
         number = here.rng.getrandbits(32)
-        wait = max(here.times.direct, 3 * (row.rtt or 0)) * here.slowness
+        wait = max(here.times.direct * here.slowness, here.times.patience * (row.rtt or 0))
         self.probes[number] = probe = Probe(row.signed.handle, now, now + wait, last=last)
         probe.ways[number] = here.address_of(row)
         self._looking += last
@@ -313,13 +313,15 @@ class Prober:
                 if number in probe.ways:
                     self.here.answered(row, probe.ways[number])
                 direct = arrival.data[AT - len(probe.handle) : AT] == probe.handle
+                took = now - (probe.others_at if probe.indirect else probe.sent)
+                if direct:
+                    self.here.lateness.answered(row, took, surely=not probe.indirect)
                 if direct and not probe.indirect:
-                    took = now - probe.sent
                     row.rtt = took if row.rtt is None else row.rtt * 0.875 + took * 0.125
                 if probe.late:
                     self._late_at = now
                 if probe.late < BEHIND:
-                    self.here.feel(-1)
+                    self.here.feel(-self.here.times.recovery)
                 self.opinions.heard(now, row)
         elif relay is not None:
             self._over(relay)

@@ -30,6 +30,9 @@ PROVEN_TURN = 4
 """Of so many turns one is of those who answered this node once. More of them would have those wait
 that did not: then a crash of one of a hundred that had just met took 4.8 s."""
 
+UNKNOWN = float("inf")
+"""How long the way to a member is that has not answered yet."""
+
 
 class Suspicion:
     """That a member may be gone: who says so, and until when it may refute it."""
@@ -84,11 +87,15 @@ def version_digest(signed: Signed, state: State) -> int:
 class Row:
     """A member."""
 
-    __slots__ = ("heard", "proof", "rtt", "signed", "since", "source", "state", "told_by")
+    __slots__ = (
+        *("heard", "proof", "quickest", "rtt", "signed", "since", "source", "state", "told_by"),
+    )
 
     def __init__(self, signed: Signed, state: State, since: float, told_by: bytes) -> None:
         self.signed, self.state, self.since, self.told_by = signed, state, since, told_by
         self.rtt: float | None = None
+        self.quickest = UNKNOWN
+        """Seconds that its quickest answer took, of the last ones."""
         self.heard: float | None = None
         self.source = ""
         """The host that told of it first, as long as it has not answered this node."""

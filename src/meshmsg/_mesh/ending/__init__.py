@@ -1,1 +1,0 @@
-"""When what a node thinks of a member comes to an end."""
