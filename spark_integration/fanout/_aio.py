@@ -44,7 +44,8 @@ class FanOut:
             item: Bytes, or what `encode` makes bytes of.
 
         Returns:
-            Its result, to be awaited. Cancelling it stops no task; the result is dropped.
+            Its result, to be awaited. Cancelling it drops what has not gone out to a
+            task; later it stops no task, and the result is dropped.
 
         Raises:
             TypeError, TooLargeError, FanOutError, ClosedError: As `submit` for threads.

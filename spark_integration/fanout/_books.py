@@ -22,6 +22,8 @@ Asked = Future[Any] | Slots
 """Who waits for a result."""
 Item = tuple[Asked, int, object, bytes]
 """One that has no result yet: who waits, its place there, what was given, and its body."""
+UNWANTED = Wrong(FanOutError("it was cancelled"))
+"""In the place of a result that nobody waits for."""
 ASKED, PLACE, BODY = itemgetter(0), itemgetter(1), itemgetter(3)
 
 
@@ -76,11 +78,22 @@ class Books:
         return number
 
     def open_of(self, numbers: Sequence[int]) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Return those that are open, and their bodies."""
+        """Return those that are open and wanted, and their bodies; drop what nobody wants."""
         items: list[Any] = list(map(self._items.get, numbers))
         if not all(items):
             numbers, items = list(compress(numbers, items)), list(filter(None, items))
+        if any(asked.cancelled() for asked in set(map(ASKED, items))):
+            wanted = [not asked.cancelled() for asked in map(ASKED, items)]
+            self._drop([number for number, so in zip(numbers, wanted, strict=True) if not so])
+            numbers, items = list(compress(numbers, wanted)), list(compress(items, wanted))
         return numbers, list(map(BODY, items))
+
+    def _drop(self, numbers: Sequence[int]) -> None:
+        """Have items end that were cancelled and did not go out."""
+        with self._lock:
+            items = [item for number in numbers if (item := self._items.pop(number, None))]
+            self._settling += len(items)
+        self._settle(items, [UNWANTED] * len(items))
 
     def forget(self, number: int) -> None:
         """Take an item back that does not go out."""

@@ -190,7 +190,8 @@ class FanOut:
             timeout: Seconds to wait for room; None waits for ever.
 
         Returns:
-            Its result, to come. Cancelling it stops no task; the result is dropped.
+            Its result, to come. Cancelling it drops what has not gone out to a
+            task; later it stops no task, and the result is dropped.
 
         Raises:
             TypeError: It is no bytes.

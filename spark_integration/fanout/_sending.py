@@ -109,7 +109,7 @@ class Sending:
     def _group(self) -> bytes:
         """Return what waits as one group, as far as it is to be in one; empty: it is gone."""
         waiting = self.waiting
-        taken = [waiting.popleft() for _ in range(min(len(waiting), self._group_items))]
+        taken = [waiting.popleft() for _ in range(self._size(len(waiting)))]
         numbers, bodies = self._open(taken)
         ends = list(accumulate(map(len, bodies)))
         if ends and ends[-1] > GROUP_BYTES:
@@ -117,6 +117,14 @@ class Sending:
             waiting.extendleft(reversed(numbers[count:]))
             numbers, bodies = numbers[:count], bodies[:count]
         return packed(numbers, [1] * len(numbers), bodies) if numbers else b""
+
+    def _size(self, waiting: int) -> int:
+        """How many of those that wait go together: as many as leave the rest to who is idle."""
+        if not 1 < waiting <= self._group_items:
+            return min(waiting, self._group_items)
+        counts = self._queue.stats()
+        idle = counts.workers - counts.leased - counts.waiting
+        return -(-waiting // max(1, idle))
 
     def _run(self) -> None:
         with suppress(ClosedError):

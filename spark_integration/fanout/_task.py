@@ -12,6 +12,7 @@ import os
 import sys
 import time
 import traceback
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 WHY_BYTES = 16 * 1024
 """Bytes of what is said of an exception."""
+OF_ITEM = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
+"""What a function raises that is of its item alone: all that Python itself has."""
 DONE, FAILED = int(Outcome.DONE), int(Outcome.FAILED)
 RENEWALS = 50
 """Times a lease that it is renewed, at most: so one item may take nearly all of it."""
@@ -123,7 +126,7 @@ class TaskOf(NamedTuple):
                 if type(body) is not bytes or len(body) > ITEM_BYTES_MAX:
                     body = checked_result(body)
                 outcome(DONE)
-            except (Exception, SystemExit) as error:  # who exits leaves no others behind
+            except OF_ITEM as error:  # no others are left behind
                 text = "".join(traceback.format_exception(error)).encode(errors="replace")
                 body = text[-WHY_BYTES:]
                 outcome(FAILED)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from meshmsg import Push, __version__
 
 from .._protected import protected
-from ..fanout._task import WHY_BYTES, checked_result
+from ..fanout._task import OF_ITEM, WHY_BYTES, checked_result
 from ..fanout._telling import Telling
 from ..fanout._told import ItemError
 from ..fanout._versions import same_version
@@ -76,7 +76,7 @@ class RowsOf(NamedTuple):
         for _ in range(self.max_attempts):
             try:
                 return Part(row, Outcome.DONE, checked_result(self.fn(body)))
-            except (Exception, SystemExit) as error:
+            except OF_ITEM as error:
                 text = "".join(traceback.format_exception(error)).encode(errors="replace")
         return Part(row, Outcome.FAILED, _failed(self.max_attempts, body, text[-WHY_BYTES:]))
 

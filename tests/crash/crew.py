@@ -19,9 +19,9 @@ from tests.support.pairs import WAIT_S, wait_until
 UP = "tcp://127.0.0.1:0"
 ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "4"))
 """Of those that wait for a heartbeat each time."""
-PLAIN_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "30"))
+PLAIN_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "20"))
 """Of all others."""
-FEW_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "10"))
+FEW_ROUNDS = int(os.environ.get("MESHMSG_CRASH_ROUNDS", "5"))
 """Of those that take a second or longer each, or come in many kinds."""
 SPOOL_ROUNDS = 100
 """Rounds of one spool, where each of them opens or reads all of it."""

@@ -1,7 +1,7 @@
 """All nodes are killed by SIGKILL at once, again and again: each spool is right by its own files,
 and what any of them had kept takes effect once.
 
-Ten rounds here; `make crash` has 333, of six programs each. Not here: one of them that is killed
+Six rounds here; `make crash` has 333, of six programs each. Not here: one of them that is killed
 (test_push_spool_kill.py), machines that stop (tests/c/test_spool_crash.c).
 """
 

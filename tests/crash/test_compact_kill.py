@@ -1,6 +1,6 @@
 """Processes whose spool compacts itself are killed by SIGKILL: each key's last message is there.
 
-Thirty rounds here; `make crash` has 1,000 of each. Not here: crashes of the machine, at each step
+Twenty rounds here; `make crash` has 1,000 of each. Not here: crashes of the machine, at each step
 (tests/c/test_spool_compact_crash.c).
 """
 

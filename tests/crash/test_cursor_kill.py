@@ -1,7 +1,7 @@
 """Processes that mark messages of a spool are killed by SIGKILL: what was said to be saved is,
 nothing is done that was not, and what goes by itself was done.
 
-Thirty rounds here; `make crash` has 1,000. Not here: crashes of the machine, which a simulated disk
+Twenty rounds here; `make crash` has 1,000. Not here: crashes of the machine, which a simulated disk
 has (tests/c/test_cursor_crash.c).
 """
 

@@ -1,6 +1,6 @@
 """Workers that die by SIGKILL while they write to one database: each message takes effect once.
 
-Thirty rounds here, a few where a heartbeat or a server is waited for; `make crash` has 1,000 of
+Twenty rounds here, a few where a heartbeat or a server is waited for; `make crash` has 1,000 of
 each. Not here: that none is lost (test_workers.py), what a window says (tests/unit/test_window.py).
 """
 

@@ -1,7 +1,7 @@
 """Publishers with groups are killed by SIGKILL while members give messages back: each of those is a
 dead letter in the end, and none is lost between the two spools.
 
-Ten rounds here; `make crash` has 1,000. Not here: groups without dead letters
+Five rounds here; `make crash` has 1,000. Not here: groups without dead letters
 (test_groups_kill.py), which messages are dead letters (tests/unit/test_groups_dead.py).
 """
 

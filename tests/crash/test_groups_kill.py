@@ -1,7 +1,7 @@
 """Publishers with groups, and their members, are killed by SIGKILL, again and again: each message
 that was kept comes to a member, and is known again where it comes twice.
 
-Thirty rounds here; `make crash` has 1,000. Not here: producers of a Push (test_push_spool_kill.py).
+Twenty rounds here; `make crash` has 1,000. Not here: producers of a Push (test_push_spool_kill.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Producers with a spool that are killed by SIGKILL, again and again: what they sent arrives, and
 takes effect once.
 
-Thirty rounds here; `make crash` has 1,000 of each. Not here: what a spool keeps when its process is
+Twenty rounds here; `make crash` has 1,000 of each. Not here: what a spool keeps when its process is
 killed (test_spool_kill.py), workers that die alone (test_effects.py).
 """
 

@@ -1,7 +1,7 @@
 """Publishers under `Sub(replay=)` are killed by SIGKILL, again and again: a subscriber goes on with
 the next life where it was, without a gap and without anything twice.
 
-Thirty rounds here; `make crash` has 1,000. Not here: members of a group (test_groups_kill.py), what
+Twenty rounds here; `make crash` has 1,000. Not here: members of a group (test_groups_kill.py), what
 a replay is (tests/unit/test_replay.py).
 """
 

@@ -1,6 +1,6 @@
 """Processes that keep messages in a spool are killed by SIGKILL: what they said is kept is there.
 
-Thirty rounds here; `make crash` has 1,000 of each. Not here: crashes of the machine, which a
+Twenty rounds here; `make crash` has 1,000 of each. Not here: crashes of the machine, which a
 simulated disk has (tests/c/test_spool_crash.c).
 """
 

@@ -1,6 +1,6 @@
 """Writers of a spool are killed beside a view of it: what the view showed is there afterwards.
 
-Ten rounds here; `make crash` has 1,000 of each. Not here: what a writer said
+Five rounds here; `make crash` has 1,000 of each. Not here: what a writer said
 (test_spool_kill.py).
 """
 

@@ -211,6 +211,26 @@ def test_weight_nothing_keeps_who_is_connected(push: mm.Push, pulls: list[mm.Pul
     assert push._connected == [pulls[0].endpoint]
 
 
+@pytest.mark.parametrize("select", ["hash", "n=1", "n=2"])
+def test_who_gets_nobody_new_is_left_once_another_is_chosen_in_its_place(
+    push: mm.Push, pulls: list[mm.Pull], select: str
+) -> None:
+    """There are as many as were asked for; as long as there are too few it stays."""
+    count = 2 if select == "n=2" else 1
+    members = Members()
+    follower = members.follow(push, select)
+    for name, pull in zip("ab", pulls[:count], strict=False):
+        follower.told([members.put(name, pull.endpoint)])
+    push.wait_for_peers(count, timeout=WAIT_S)
+    follower.told([members.put("a", pulls[0].endpoint, weight=0)])
+    follower.told([])
+    assert pulls[0].endpoint in push._connected
+    follower.told([members.put("c", pulls[2].endpoint)])
+    members.look(follower, lambda: pulls[0].endpoint not in push._connected)
+    assert set(push._connected) == {one.endpoint for one in pulls[1 : count + 1][:-1] + pulls[2:3]}
+    eventually(lambda: len(push.peers()) == count)
+
+
 def test_another_choice_is_connected_before_the_first_is_left(
     push: mm.Push, pulls: list[mm.Pull]
 ) -> None:

@@ -43,8 +43,8 @@ def test_a_hash_is_the_same_again_and_moves_few() -> None:
     """Of 1,000 names those of the node that went move, and no others."""
     nodes = [made(i) for i in range(10)]
     names = [f"n{i}" for i in range(1000)]
-    before = {name: next(iter(chosen(Choice("hash"), nodes, set(), name))) for name in names}
-    after = {name: next(iter(chosen(Choice("hash"), nodes[1:], set(), name))) for name in names}
+    before = {name: next(iter(chosen(choice_of("hash"), nodes, set(), name))) for name in names}
+    after = {name: next(iter(chosen(choice_of("hash"), nodes[1:], set(), name))) for name in names}
     assert all(after[n] == before[n] for n in names if before[n] != nodes[0].url)
     assert all(50 < count < 170 for count in Counter(before.values()).values())
 
@@ -52,7 +52,9 @@ def test_a_hash_is_the_same_again_and_moves_few() -> None:
 def test_a_hash_follows_weights() -> None:
     """Three times the weight is about three times the names."""
     nodes = [made(1), made(2, weight=3)]
-    picked = Counter(next(iter(chosen(Choice("hash"), nodes, set(), f"n{i}"))) for i in range(2000))
+    picked = Counter(
+        next(iter(chosen(choice_of("hash"), nodes, set(), f"n{i}"))) for i in range(2000)
+    )
     assert 2.3 < picked["tcp://h:2"] / picked["tcp://h:1"] < 3.9
 
 

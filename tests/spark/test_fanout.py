@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -221,19 +221,24 @@ def test_each_who_is_told_that_it_is_over_has_an_error_of_its_own(
     assert {str(one.__cause__) for one in told if one is not None} == {"this task ends"}
 
 
-def test_a_function_that_exits_is_an_item_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError]
+)
+def test_a_function_that_exits_is_an_item_that_failed(
+    monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
     """As one that raises: its worker is not lost, nor are others of its group tried again."""
 
     def fn(item: bytes) -> bytes:
         if item == b"bad":
-            sys.exit("no more of this")
+            raise kind("no more of this")
         return item
 
     with fan_out(monkeypatch, fn, workers=1, max_attempts=2) as fan:
         results = list(fan.map([b"a", b"bad", b"b"], errors="return"))
         counts = fan.stats()
     assert [results[0], results[2]] == [b"a", b"b"]
-    assert "SystemExit: no more of this" in results[1].why
+    assert f"{kind.__name__}: no more of this" in results[1].why
     assert (counts.again, counts.jobs) == (1, 1)
 
 

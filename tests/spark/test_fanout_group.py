@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -208,6 +209,10 @@ class Queue:
         assert self.go.wait(WAIT_S)
         self.groups.append(parts_of(octets) or [])
         self.some.release()
+
+    def stats(self) -> Any:
+        """There is nobody who is idle."""
+        return SimpleNamespace(workers=1, leased=1, waiting=0)
 
     def taken(self, count: int) -> list[list[Part]]:
         """Wait for so many groups behind the first."""

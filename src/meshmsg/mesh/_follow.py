@@ -314,8 +314,10 @@ class Follower:
                     self._leave(socket, url)
 
     def _unwanted(self, candidates: Sequence[Candidate], wanted: dict[str, Candidate]) -> set[str]:
-        """Return what is dialed and there, and not chosen: who is silent keeps its connection."""
-        there = {one.url for one in candidates if one.weight > 0}
+        """Return what is dialed and there, and not chosen: who is silent keeps its connection, and
+        so does who takes nobody new, until others are chosen in its place."""
+        replaced = 0 < self._choice.count == len(wanted)
+        there = {one.url for one in candidates if one.weight > 0 or replaced}
         return {url for url in self._dialed if url in there and url not in wanted}
 
     def _dial(self, socket: SocketBase, url: str) -> None:

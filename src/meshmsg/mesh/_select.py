@@ -31,7 +31,7 @@ KINDS = ("all", "nearest", "hash")
 
 @dataclass(frozen=True)
 class Choice:
-    """What `select=` says: its kind, and for "n" how many."""
+    """What `select=` says: its kind, and how many; 0: it does not say that."""
 
     kind: str
     count: int = 0
@@ -44,7 +44,7 @@ def choice_of(select: str) -> Choice:
         UsageError: It is none of those there are.
     """
     if select in KINDS:
-        return Choice(select)
+        return Choice(select, int(select == "hash"))
     if isinstance(select, str) and select.startswith("n="):
         digits = select[2:]
         number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 5 else 0
@@ -92,7 +92,7 @@ def chosen(
         order = sorted(there, key=lambda one: (one.url not in kept, -_score(one, own)))
         if choice.kind == "hash":
             order = sorted(there, key=lambda one: -_score(one, own))
-        there = order[: choice.count or 1]
+        there = order[: choice.count]
     return {one.url: one for one in there}
 
 
