@@ -78,6 +78,16 @@ cursors_tell(mmi_spool_shared *h)
     pthread_cond_signal(&h->work);
 }
 
+/* After a change of it: what it is done with again, as it was sent back, is saved already. */
+static void
+cursors_rose(mmi_spool_shared *h, const mmi_spool_cursor *c, uint64_t before)
+{
+    if (c->kept && mmi_spool_cursor_acked(c) > before) {
+        h->sweep_wanted = true;
+        cursors_tell(h);
+    }
+}
+
 /* Others may look at it again. */
 static void
 cursors_settle(mmi_spool_shared *h, mmi_spool_cursor *c)
@@ -300,7 +310,9 @@ mmi_spool_shared_cursor_done(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
     int rc = c->failed != MM_OK ? MM_EIO : last > mmi_spool_visible(&h->spool) ? MM_EINVAL : MM_OK;
     if (rc == MM_OK) {
         bool dirty = mmi_cursor_dirty(&c->cursor, h->spool.durable_seq);
+        uint64_t before = mmi_spool_cursor_acked(c);
         rc = mmi_cursor_done(&c->cursor, first, last);
+        cursors_rose(h, c, before);
         if (!dirty || mmi_spool_cursors_make_room(h, c)) {
             cursors_tell(h);
         }
@@ -321,7 +333,9 @@ mmi_spool_shared_cursor_seek(mmi_spool_shared *h, mmi_spool_cursor *c, uint64_t 
              : seq > h->spool.last_seq + 1      ? MM_EINVAL
                                                 : MM_OK;
     if (rc == MM_OK) {
+        uint64_t before = mmi_spool_cursor_acked(c);
         mmi_cursor_seek(&c->cursor, seq);
+        cursors_rose(h, c, before);
         mmi_spool_compact_hold(h, seq);
         cursors_tell(h);
     }

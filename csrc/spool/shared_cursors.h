@@ -117,6 +117,12 @@ mmi_spool_cursor *mmi_spool_cursors_find(const mmi_spool_shared *h, const char *
 /* The one of that name that nobody opens or closes just now, for which it waits; NULL: there is none. */
 mmi_spool_cursor *mmi_spool_cursors_still(mmi_spool_shared *h, const char *name);
 int mmi_spool_cursors_save(mmi_spool_shared *h, mmi_spool_cursor *c);   /* gives up the lock meanwhile */
+/* Up to where it is done, and a crash would not change that: what goes. */
+static inline uint64_t
+mmi_spool_cursor_acked(const mmi_spool_cursor *c)
+{
+    return c->cursor.floor < c->cursor.saved_floor ? c->cursor.floor : c->cursor.saved_floor;
+}
 /* Is room wanted, and would a file go for it, if that cursor were saved? */
 bool mmi_spool_cursors_make_room(const mmi_spool_shared *h, const mmi_spool_cursor *c);
 

@@ -116,8 +116,7 @@ sweep_acked(const mmi_spool_shared *h)
         const mmi_spool_cursor *c = mmi_spool_cursors_find(h, h->acked_by[i]);
         uint64_t floor = 0;
         if (c != NULL && !c->moving) {
-            floor =
-                c->cursor.floor < c->cursor.saved_floor ? c->cursor.floor : c->cursor.saved_floor;
+            floor = mmi_spool_cursor_acked(c);
         }
         acked = floor < acked ? floor : acked;
     }

@@ -167,6 +167,45 @@ test_a_cursor_that_was_sent_back_holds_what_it_is_not_done_with(void)
     }
 }
 
+/* It is sent back before its files go, and done with them once more: nothing of that is new on the
+ * disk, and they go all the same.  ahead: by a seek. */
+static void
+done_again(bool ahead)
+{
+    static const char *const names[] = { "one" };
+    threads_rig r;
+    threads_prepare(&r, MMI_SPOOL_DISK);
+    r.opts.acked_by = names;
+    r.opts.acked_by_count = 1;
+    threads_open(&r);
+    mmi_spool_cursor *c = cursor_of(&r, names[0], MMI_SPOOL_EARLIEST);
+    put_files(&r, 2);
+    uint64_t last = last_of(&r);
+    threads_stop(&r.spool);
+    CHECK_INT(mmi_cursor_done(&c->cursor, 1, last), MM_OK);
+    CHECK_INT(mmi_spool_cursors_save(&r.spool, c), MM_OK);
+    mmi_cursor_seek(&c->cursor, 1);
+    pthread_cond_signal(&r.spool.work);
+    threads_go_on(&r.spool);
+    AWAIT(swept(&r.spool));
+    CHECK_INT(first_of(&r), 1);
+    if (ahead) {
+        CHECK_INT(mmi_spool_shared_cursor_seek(&r.spool, c, last + 1), MM_OK);
+    } else {
+        cursor_did(&r, c, 1, last);
+    }
+    AWAIT(first_of(&r) > 1);
+    cursor_closed(&r, c);
+    threads_free(&r);
+}
+
+static void
+test_what_is_done_once_more_goes_though_nothing_is_saved_for_it(void)
+{
+    done_again(false);
+    done_again(true);
+}
+
 /* Another file is begun so that the last one can go; others have the lock meanwhile. */
 static mmi_spool_shared *watched;
 static mmi_files real;
@@ -239,6 +278,7 @@ test_a_lease_that_had_to_wait_is_as_long_as_asked(void)
 int
 main(void)
 {
+    RUN(test_what_is_done_once_more_goes_though_nothing_is_saved_for_it);
     RUN(test_a_lease_that_is_given_as_another_file_is_begun_holds);
     RUN(test_a_lease_that_had_to_wait_is_as_long_as_asked);
     RUN(test_a_lease_that_was_given_holds_whoever_trims);
