@@ -227,7 +227,7 @@ def test_who_gets_nobody_new_is_left_once_another_is_chosen_in_its_place(
     assert pulls[0].endpoint in push._connected
     follower.told([members.put("c", pulls[2].endpoint)])
     members.look(follower, lambda: pulls[0].endpoint not in push._connected)
-    assert set(push._connected) == {one.endpoint for one in pulls[1 : count + 1][:-1] + pulls[2:3]}
+    assert set(push._connected) == {one.endpoint for one in pulls[1:count] + pulls[2:3]}
     eventually(lambda: len(push.peers()) == count)
 
 

@@ -15,7 +15,7 @@ NEWCOMER = 10.0
 """Seconds until one that joins in spite of them and all others know each other."""
 CRASH = 60.0
 """Seconds until all know of one that vanished in spite of them."""
-GONE = 60.0
+GONE = 40.0
 """Seconds until one node alone has found some of them gone."""
 
 
