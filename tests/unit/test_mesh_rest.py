@@ -11,13 +11,21 @@ from meshmsg._mesh.messages import (
     BUCKETS,
     DIGEST,
     HEAD,
+    NUMBER,
     VERSION_ENTRY,
     Kind,
 )
 from meshmsg._mesh.octets import Rumour, cluster_tag, rumour_octets, signed_of
 from meshmsg._mesh.packing import unpacked
 from meshmsg._mesh.sync import AGREE, AT, BITS, PACED, PASSED_ON_MAX, RUMOURS_ENOUGH
-from tests.support.mesh_nodes import answers, arrival, core, handle, knows, signed_octets
+from tests.support.mesh_nodes import (
+    answers,
+    arrival,
+    core,
+    handle,
+    knows,
+    signed_octets,
+)
 
 MANY = 3 * PACED
 EMPTY = BUCKET_DIGESTS.pack(*[0xFFFF_FFFF] * BUCKETS)
@@ -144,6 +152,29 @@ def test_peers_have_to_agree_one_after_the_other() -> None:
     at_rest(node)
     node.arrived(0.0, arrival(differs))
     assert node.syncer.agreed == AGREE
+
+
+@pytest.mark.parametrize(("gone", "soon"), [((1, 2), True), ((1,), False)])
+@pytest.mark.parametrize("says", [True, False], ids=["it is new", "it answers"])
+def test_who_is_back_has_a_node_sync_soon_if_others_are_gone(
+    gone: tuple[int, ...], soon: bool, says: bool
+) -> None:
+    """They may all be back, where a node was cut off: it does not wait half a minute to ask."""
+    node, times = core(), Times()
+    knows(node, 1, 2, 3)
+    for number in gone:
+        node.opinions.gone(0.0, node.here.table.rows[handle(number)])
+    at_rest(node)
+    rest = node.syncer.next_at = 50.0
+    if says:
+        beside(node, 1, incarnation=2)
+    else:
+        node.prober.begin(1.0, node.here.table.rows[handle(1)])
+        (number,) = node.prober.probes
+        node.arrived(1.0, arrival(message(Kind.ACK, NUMBER.pack(number))))
+    assert handle(1) not in node.here.table.absent
+    assert node.syncer.next_at == (1.0 + times.sync_restless if soon else rest)
+    assert node.syncer.agreed == (0 if soon else AGREE)
 
 
 def test_the_pauses_of_a_node_at_rest_get_longer() -> None:

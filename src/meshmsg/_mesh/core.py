@@ -200,9 +200,16 @@ class Core:
                 self._take(now, arrival, kind, sender)
             except (MalformedError, struct.error):
                 here.counts["malformed message"] += 1
-            self.prober.look(now)
+            self._follow(now)
             if not knew and here.table.here:
                 self.dialer.met(now)
+
+    def _follow(self, now: float) -> None:
+        """Do at once what follows from what was heard or seen."""
+        self.prober.look(now)
+        if self.opinions.returned:  # others may be back as well
+            self.opinions.returned = False
+            self.syncer.restless(now)
 
     def _pass_on_farewells(self, now: float, kind: Kind, data: bytes) -> None:
         """Leaving, take only that others leave: those that they told may all be about to end."""
@@ -274,9 +281,9 @@ class Core:
             return
         if evidence != Evidence.HEARD:
             self.prober.saw(now, node[:HANDLE], evidence, address)
-            self.prober.look(now)
         elif row.suspicion is None or not row.suspicion.refused_to(self.here.me.handle):
             self.opinions.heard(now, row)  # else its mesh is over, whatever its sockets still say
+        self._follow(now)
 
     def suspects(self) -> list[bytes]:
         """Return the ids of those who are suspect: what comes from them now is evidence."""

@@ -49,6 +49,8 @@ class Opinions:
         self.refute_at = float("inf")
         self._refute_over = -1
         self._refuted = float("-inf")
+        self.returned = False
+        """Whether one who was gone is there again, while others are still gone."""
         self._aged_at = 0.0
         """When the first of those who are gone may be due for what age does."""
         self.admission = Admission(here)
@@ -158,6 +160,7 @@ class Opinions:
         self.here.rumours.drop(row.signed.handle)
         self.here.table.change(row, State.ALIVE, now, by)
         if was != State.SUSPECT:
+            self.returned = bool(self.here.table.absent)
             self.here.tell(EventKind.UP, row)
             self._same_name(now, row)
 

