@@ -38,7 +38,7 @@ from meshmsg._security.keys import key_text
 from meshmsg._security.policy import Policy
 
 LOOK_MS = 1000
-"""Milliseconds between two looks at files of keys."""
+"""Milliseconds between two looks at files of keys, and at who still waits for a coroutine."""
 TOLD_AGAIN_S = 1.0
 """Seconds between two errors of a function that the log is told of."""
 RAISED_MAX = 80
@@ -133,7 +133,7 @@ class _Door:
             if code < 0 or self._is_over():
                 return True
             self._cancel_unasked()
-            self._ready.poll(LOOK_MS if self.watch is not None or self.tasks else None)
+            self._ready.poll(LOOK_MS if self.tasks else None)
         except BaseException:  # no memory, say
             tell_of_error("answering who may come in failed, and goes on")
         return False

@@ -368,7 +368,8 @@ class Driver:
                 self.link.prove(now, record.addresses, record.node_id)
                 if self.port is not None:
                     self.port.forget(record.node_id)
-        self._tell(listeners, told)
+        if listeners:
+            self._tell(listeners, told)
         self.link.close_idle(now)
         return self._is_left(now)
 
@@ -382,6 +383,8 @@ class Driver:
 
     def _settle(self, now: float) -> None:
         """Say where this node is and what it offers, if that changed. The lock is held."""
+        if now < self._offers_at and not self.link.seen and not self.link.dialed_at:
+            return
         seen, self.link.seen = self.link.seen, []
         dialed, self.link.dialed_at = self.link.dialed_at, []
         if not self.place.addresses:  # any word is better than none
@@ -432,8 +435,10 @@ class Driver:
 
     def _hear_strangers(self, now: float) -> None:
         """Note who spoke for another cluster: who came, and who was dialed. The lock is held."""
+        if not (heard := self.core.strangers()):
+            return
         came = []
-        for one in self.core.strangers():
+        for one in heard:
             if url := self.link.url_of(one.reply):
                 own = self.core.me().cluster
                 self.link.is_elsewhere(url, answers_for(one.cluster, own))
