@@ -65,7 +65,13 @@ def wiring_of(topology: Wiring, count: int) -> Topology | Edges:
     found: list[set[int]] = [set() for _ in range(count)]
     if callable(topology):
         for rank in range(count):
-            found[rank] = {_there(rank, to, count) for to in topology(rank, count)}
+            said = topology(rank, count)
+            if not isinstance(said, Iterable):
+                raise TypeError(
+                    f"topology({rank}, {count}) returned {said!r}; it returns the ranks that task "
+                    f"{rank} sends to"
+                )
+            found[rank] = {_there(rank, to, count) for to in said}
         return Edges(tuple(tuple(sorted(one)) for one in found))
     try:
         pairs = [(one, to) for one, to in topology]

@@ -195,6 +195,12 @@ def test_a_topology_of_one_s_own_is_edges_or_a_function(count: int) -> None:
         ([0, 1], TypeError, r"topology is \[0, 1\]; it is a Topology, pairs"),
         (5, TypeError, "topology is 5; it is a Topology, pairs"),
         (lambda rank, count: [count], mm.UsageError, "no task 3"),
+        (
+            lambda rank, count: None,
+            TypeError,
+            r"topology\(0, 3\) returned None; it returns the ranks",
+        ),
+        (lambda rank, count: 1, TypeError, r"topology\(0, 3\) returned 1; it returns the ranks"),
         (lambda rank, count: [rank], mm.UsageError, "task 0 sends to itself"),
     ],
 )

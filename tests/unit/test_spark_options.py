@@ -22,7 +22,7 @@ from meshmsg.spark._source.options import (
     source_options,
 )
 from meshmsg.spark._source.schema import COLUMNS
-from tests.support.sparked import URL, A, options
+from tests.support.sparked import URL, A, B, options
 
 ROOT_OF_WRONG = [
     ("endpoints", " , ", "is empty"),
@@ -263,6 +263,40 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(mm.UsageError, match="the first is not above the second"):
         options(minOffsetsPerTrigger=5, maxOffsetsPerTrigger=4)
     assert options(minOffsetsPerTrigger=4, maxOffsetsPerTrigger=4).min_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("starting", "ending", "said"),
+    [
+        (("startingOffsets", {A: 9}), ("endingOffsets", {A: 8}), f"is 9 and .* is 8 for {A}"),
+        (("startingOffsets", {A: 9}), ("endingOffsets", {A: 9}), ""),
+        (("startingOffsets", {A: 9}), ("endingOffsets", {B: 8}), ""),
+        (("startingOffsets", {A: 9}), ("endingOffsets", {A: -1}), ""),
+        (("startingOffsets", "latest"), ("endingOffsets", {A: 8}), ""),
+        (("startingTimestamp", 2000), ("endingTimestamp", 1999), "is 1970-01-01T00:00:02"),
+        (("startingTimestamp", 2000), ("endingTimestamp", 2000), ""),
+        (("startingTimestamp", 2000), ("endingOffsets", {A: 1}), ""),
+        (("startingTimestamp", 2000), ("endingOffsetsByTimestamp", {A: 1000}), f"for {A}: the"),
+        (
+            ("startingOffsetsByTimestamp", {A: 5, B: 7}),
+            ("endingOffsetsByTimestamp", {A: 6, B: 6}),
+            f"endingOffsetsByTimestamp is .* for {B}: the first is not above the second",
+        ),
+    ],
+)
+def test_a_read_that_ends_before_it_begins_is_refused(
+    starting: tuple[str, object], ending: tuple[str, object], said: str
+) -> None:
+    """It would find no row, and say nothing. Only the spool can compare a number and a time."""
+    given = {
+        name: json.dumps(value) if isinstance(value, dict) else value
+        for name, value in (starting, ending)
+    }
+    if not said:
+        assert options(stream=False, **given)
+        return
+    with pytest.raises(mm.UsageError, match=said):
+        options(stream=False, **given)
 
 
 def test_a_group_has_a_name_that_leases_can_have() -> None:
