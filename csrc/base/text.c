@@ -42,6 +42,7 @@ static const char *const text_errors[] = {
     [-MM_EROFS] = "the file system is read-only",
     [-MM_ENOSPC] = "no space left on the device",
     [-MM_EFINISHED] = "all who send have sent their last message",
+    [-MM_ENOROUTE] = "no way to that network or host, or no answer from it",
 };
 
 static const char *const text_reasons[MM_REASON_COUNT] = {

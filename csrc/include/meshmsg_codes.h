@@ -34,7 +34,8 @@ typedef enum mm_err {
     MM_ENOTDIR = -25, MM_ELOOP = -26,
     MM_ENAMETOOLONG = -27, /* a path or name over its limit; mm_url_why says which       */
     MM_EEXIST = -28,       /* what is there is no socket, and was kept                   */
-    MM_EROFS = -29, MM_ENOSPC = -30, MM_EFINISHED = -31   /* finished: all who send have sent their last message */
+    MM_EROFS = -29, MM_ENOSPC = -30, MM_EFINISHED = -31,  /* finished: all who send have sent their last message */
+    MM_ENOROUTE = -32      /* no way to that network or host, or no answer from it      */
 } mm_err;
 
 /* Who talks to whom: PUSH to PULL (each message to one of them), PUB and XPUB to SUB and XSUB (to all who subscribed),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -444,37 +444,20 @@ def _together(options: SourceOptions) -> None:
 
 
 def _in_order(starting: Start, ending: Start) -> None:
-    """Raise if a read ends before it begins: it would find nothing, and say nothing."""
-    if isinstance(starting, str) or isinstance(ending, str):
+    """Raise if a read ends before it begins, by times: it would find nothing, and say nothing.
+
+    Numbers are compared once it is known what is latest.
+    """
+    if not isinstance(starting, Moments) or not isinstance(ending, Moments):
         return
-    times = isinstance(starting, Moments)
-    if times != isinstance(ending, Moments):
-        return  # a number and a time: which is the later one is known to the spool
-    names = [
-        one.name if isinstance(one, Moments) else f"{word}Offsets"
-        for word, one in (("starting", starting), ("ending", ending))
-    ]
-    for uuid in ("", *_uuids(starting), *_uuids(ending)):
-        first, end = _place(starting, uuid), _place(ending, uuid)
+    for uuid in ("", *starting.each, *ending.each):
+        first, end = (one.each.get(uuid, one.every) for one in (starting, ending))
         if first is not None and end is not None and first > end:
             which = f" for {uuid}" if uuid else ""
-            said = [_shown_time(one) if times else f"{one:,}" for one in (first, end)]
             raise UsageError(
-                f"{names[0]} is {said[0]} and {names[1]} is {said[1]}{which}: the first is not "
-                "above the second"
+                f"{starting.name} is {_shown_time(first)} and {ending.name} is "
+                f"{_shown_time(end)}{which}: the first is not above the second"
             )
-
-
-def _uuids(one: Mapping[str, int] | Moments) -> Iterable[str]:
-    return one.each if isinstance(one, Moments) else one
-
-
-def _place(one: Mapping[str, int] | Moments, uuid: str) -> int | None:
-    """Return the number or time that is said of a spool; "": of all. None: it is none."""
-    if isinstance(one, Moments):
-        return one.each.get(uuid, one.every)
-    said = one.get(uuid, EARLIEST)
-    return said if said > 0 else None
 
 
 def _shown_time(microseconds: int) -> str:

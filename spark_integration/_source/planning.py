@@ -217,7 +217,7 @@ class Planner:
             ending = self._numbers(self._options.ending, shown)
             start = places_of("startingOffsets", starting, shown)
             end = places_of("endingOffsets", ending, shown)
-            _check_order(self._options)
+            _check_order(self._options, start, end)
             self._check(start, shown)
             return self._partitions(spans(start, end), self._rows_of_task())
         finally:
@@ -396,21 +396,30 @@ def places_of(name: str, said: str | Mapping[str, int], shown: Mapping[str, Show
     return made
 
 
-def _check_order(options: SourceOptions) -> None:
-    """Refuse an end in front of its beginning. Times may be so: between two there may be none.
+def _check_order(options: SourceOptions, start: Places, end: Places) -> None:
+    """Refuse an end in front of its beginning, as that reads nothing.
+
+    What is earliest may be behind it, as the rest was removed. Two times may be so where a clock
+    was put back; else options were refused.
 
     Raises:
-        UsageError: Of some spool, numbers say so.
+        UsageError: Of some spool it is so.
     """
-    first, end = options.starting, options.ending
-    if not isinstance(first, Mapping) or not isinstance(end, Mapping):
+    first, last = options.starting, options.ending
+    if first == "earliest" or (isinstance(first, Moments) and isinstance(last, Moments)):
         return
-    for uuid in first.keys() & end.keys():
-        if first[uuid] > end[uuid] > 0:
+    for uuid in start.keys() & end.keys():
+        said = first.get(uuid) if isinstance(first, Mapping) else None
+        if said != EARLIEST and start[uuid].next > end[uuid].next:
             raise mm.UsageError(
-                f"option endingOffsets has {end[uuid]} for the spool {uuid}, which is in front of "
-                f"{first[uuid]} in startingOffsets: nothing would be read"
+                f"of the spool {uuid} the read begins at {start[uuid].next} ({_name(first)}) and "
+                f"ends in front of {end[uuid].next} ({_name(last, 'ending')}): nothing would be "
+                "read"
             )
+
+
+def _name(said: Start, word: str = "starting") -> str:
+    return said.name if isinstance(said, Moments) else f"{word}Offsets"
 
 
 def _lost(span: Span) -> tuple[int, int, str]:

@@ -17,7 +17,7 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg import ClosedError, Engine, Policy, Profile, Pull, UsageError
+from meshmsg import ClosedError, Engine, Policy, Profile, Pull, TimedOutError, UsageError
 from meshmsg.patterns import WorkQueue
 
 from ._bar import Bar, teller_of
@@ -45,6 +45,8 @@ RESULTS_AT_ONCE = 1000
 """Messages of results that are taken in one go."""
 PROGRESS_S = 0.2
 """Seconds between two calls of `progress`."""
+BEGUN_S = 10.0
+"""Seconds without a result, after which a log is told if no task has begun."""
 LOG = logging.getLogger("meshmsg")
 
 
@@ -69,7 +71,8 @@ class FanOut:
         session: Of Spark 4.0 or later, Spark Connect as well.
         fn: Is called in a task with an item, and returns its result, as bytes. An item for
             which it raises is tried again. Spark pickles it.
-        workers: Tasks; None takes as many as the session has slots.
+        workers: Tasks; None takes as many as the session has slots. Each has one until the fan-out
+            is closed: other jobs and streams of the session wait for the rest.
         bind: Where tasks get items, as of a `WorkQueue`.
         results: Where tasks push results.
         advertise: The host by which tasks reach this program, if that is not the one that is
@@ -320,8 +323,15 @@ class FanOut:
     def _take(self) -> None:
         """The thread: results."""
         try:
+            wait: float | None = BEGUN_S
             while True:
-                for message in self._pull.recv_many(RESULTS_AT_ONCE):
+                try:
+                    messages = self._pull.recv_many(RESULTS_AT_ONCE, timeout=wait)
+                except TimedOutError:
+                    messages = []
+                    self._tell_of_no_task()
+                wait = None
+                for message in messages:
                     self._took(bytes(message))
                 self._tell_progress()
         except ClosedError:
@@ -331,6 +341,15 @@ class FanOut:
             failed = FanOutError(f"results are not taken any more: {error!r}")
             failed.__cause__ = error
             self._end(failed)
+
+    def _tell_of_no_task(self) -> None:
+        """Say that nobody works, if that is so: others may have all slots, for long or for ever."""
+        if not self._queue.stats().workers:
+            LOG.warning(
+                "no task of a fan-out has begun within %g s: most likely the slots of the session "
+                "are taken, by a query, a job or another FanOut (workers= says how many it takes)",
+                BEGUN_S,
+            )
 
     def _took(self, octets: bytes) -> None:
         group = group_of(octets, KNOWN)

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 import meshmsg as mm
+from meshmsg._mesh.limits import SEEDS_MAX as TAKEN_MAX
 from meshmsg.mesh import Callback, Dns, DnsSrv, SharedDir, Static
 from meshmsg.mesh._finding.asking import JITTER, SEEDS_MAX, Seeding, _Asked, seeds_of
 from meshmsg.mesh._finding.seeds import ADDRESSES_MAX, ASK_MAX_S, DIR_AGE_S, ENDING, Seed, believed
@@ -44,6 +45,10 @@ def test_plain_addresses_are_one_seed() -> None:
     assert [type(one) for one in seeds_of(["h:1", other, "g:1"])] == [Static, Callback]
     assert [repr(one) for one in seeds_of("h:1")] == ["Static(['tcp://h:1'])"]
     assert seeds_of(None) == []
+    many = [f"h{number}:1" for number in range(TAKEN_MAX + 1)]
+    assert [len(one._addresses) for one in seeds_of(many[:-1])] == [ADDRESSES_MAX] * 4  # type: ignore[attr-defined]
+    with pytest.raises(mm.UsageError, match="1,025 addresses are seeds; a node takes up to 1,024"):
+        seeds_of(many)
     with pytest.raises(TypeError, match="a seed is 5"):
         seeds_of([5])  # type: ignore[list-item]
     with pytest.raises(mm.UsageError, match=f"up to {SEEDS_MAX}"):

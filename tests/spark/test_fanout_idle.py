@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future
@@ -10,8 +11,10 @@ from typing import Any, cast
 
 import pytest
 
+import meshmsg as mm
 from meshmsg.spark import FanOut
-from tests.spark.support import fan_out
+from meshmsg.spark.fanout import _fanout
+from tests.spark.support import Session, fan_out
 from tests.support.pairs import WAIT_S, wait_until
 
 MANY = 500
@@ -104,3 +107,43 @@ def test_what_a_map_that_was_left_had_read_ahead_is_not_done(
         go.set()
         assert fan.submit(b"behind").result(WAIT_S) == b"behind"
     assert len(seen) <= 2 + AHEAD
+
+
+class Nobody:
+    """A job of Spark's that waits for a slot, and so never begins."""
+
+    begun = 0
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: True
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_log_is_told_if_no_task_begins(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, workers: int
+) -> None:
+    """Other jobs have the slots, most likely; a fan-out that is idle says nothing."""
+    waited, told = threading.Event(), FanOut._tell_of_no_task
+    monkeypatch.setattr(_fanout, "BEGUN_S", 0.01)
+    monkeypatch.setattr(FanOut, "_tell_of_no_task", lambda self: (told(self), waited.set()))
+    held = threading.Event()
+    real = mm.Pull.recv_many
+
+    def late(self: Any, *arguments: Any, **options: Any) -> Any:
+        assert held.wait(WAIT_S)  # until a task has begun, if one is to
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(mm.Pull, "recv_many", late)
+    with caplog.at_level(logging.WARNING, "meshmsg"):
+        if workers:
+            fan = fan_out(monkeypatch, bytes, workers=1)
+            wait_until(lambda: fan.stats().workers == 1)
+        else:
+            monkeypatch.setattr(_fanout, "Jobs", Nobody)
+            fan = FanOut(cast(Any, Session()), bytes, workers=1)
+        held.set()
+        assert waited.wait(WAIT_S)
+        fan.close(cancel=not workers)
+    assert ("no task of a fan-out has begun within" in caplog.text) is not bool(workers)

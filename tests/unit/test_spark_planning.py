@@ -344,17 +344,21 @@ def test_a_batch_read_cannot_end_where_it_begins() -> None:
 
 
 def test_a_batch_read_does_not_end_in_front_of_its_beginning() -> None:
-    """Of numbers that is a mistake; one that is as far reads nothing, as said."""
-    for first, end, wrong in ((9, 5, True), (5, 5, False), (5, -1, False), (-1, 5, False)):
-        given = {"startingOffsets": f'{{"{A}": {first}}}', "endingOffsets": f'{{"{A}": {end}}}'}
+    """That is a mistake, also of what is latest; one that is as far reads nothing, as said. What is
+    earliest may be behind the end: the rest was removed."""
+    for first, end, begins in (
+        *((9, 5, 9), (5, 5, 0), (5, -1, 0), (-1, 5, 12)),
+        *((-2, 5, 0), (-2, 2, 0), ("latest", 5, 12), ("earliest", 2, 0)),
+    ):
+        starting = f'{{"{A}": {first}}}' if isinstance(first, int) else first
+        given = {"startingOffsets": starting, "endingOffsets": f'{{"{A}": {end}}}'}
         query = Query(stream=False, **given)
-        query.told.say(a=(1, 12))
-        if not wrong:
+        query.told.say(a=(4, 12))
+        if not begins:
             query.planner.all()
             continue
-        with pytest.raises(
-            mm.UsageError, match=f"endingOffsets has 5 for the spool {A}.* 9 in startingOffsets"
-        ):
+        said = rf"spool {A} the read begins at {begins} \(startingOffsets\) and ends in front of 5 "
+        with pytest.raises(mm.UsageError, match=said):
             query.planner.all()
         assert query.told.closed == 1
 

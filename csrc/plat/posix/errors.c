@@ -34,7 +34,7 @@ mmi_posix_error(int error)
     case EDQUOT: return MM_ENOSPC;
     case ENETUNREACH:
     case EHOSTUNREACH:
-    case ETIMEDOUT: return MM_EHOSTUNREACH;
+    case ETIMEDOUT: return MM_ENOROUTE;
     default: return MM_ECONNRESET;
     }
 }

@@ -339,6 +339,7 @@ CLASSES: dict[str, type[MeshError]] = {
     "MM_EROFS": AddressError,
     "MM_ENOSPC": ResourceError,
     "MM_EFINISHED": EndOfStreamError,
+    "MM_ENOROUTE": PeerError,
 }
 
 ERRNOS: dict[str, int] = {
@@ -357,6 +358,7 @@ ERRNOS: dict[str, int] = {
     "MM_ECONNRESET": errno.ECONNRESET,
     "MM_EPROTO": errno.EPROTO,
     "MM_EHOSTUNREACH": errno.EHOSTUNREACH,
+    "MM_ENOROUTE": errno.EHOSTUNREACH,
     "MM_ENOMEM": errno.ENOMEM,
     "MM_EMFILE": errno.EMFILE,
     "MM_ENOSPC": errno.ENOSPC,

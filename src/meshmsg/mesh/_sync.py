@@ -32,8 +32,8 @@ class Mesh(MeshForm):
         name: What people call this node; "": the machine's name and the process's number. Two nodes
             of one name are told by an event (CONFLICT), and both are members.
         seeds: Where others may be: addresses such as "tcp://10.0.0.5:7450", seeds as text such as
-            "dns://name:7450", or seeds such as `Dns(...)`, any number. None: this node waits for
-            others.
+            "dns://name:7450", or seeds such as `Dns(...)`: up to 1,024 addresses and 64 others.
+            None: this node waits for others.
         bind: Where its mesh port is, as "tcp://host:port"; port 0 takes a free one. None: on
             loopback, with a secret on all addresses.
         advertise: "auto": the address that it is bound to, or that others see it at; else the

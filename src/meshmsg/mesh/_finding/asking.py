@@ -15,7 +15,15 @@ from random import Random
 
 from meshmsg._binding.errors import UsageError
 from meshmsg._events.log_records import block_signals, until_over
-from meshmsg.mesh._finding.seeds import ASK_FIRST_S, ASK_MAX_S, Seed, Static, believed
+from meshmsg._mesh.limits import SEEDS_MAX as TAKEN_MAX
+from meshmsg.mesh._finding.seeds import (
+    ADDRESSES_MAX,
+    ASK_FIRST_S,
+    ASK_MAX_S,
+    Seed,
+    Static,
+    believed,
+)
 from meshmsg.mesh._finding.text import seed_of
 from meshmsg.mesh._finding.unreached import Attempts, Tried
 
@@ -131,7 +139,10 @@ def seeds_of(given: Iterable[Seed | str] | Seed | str | None) -> list[Seed]:
         raise UsageError(
             f"{len(seeds)} seeds; a node has up to {SEEDS_MAX}, each of many addresses"
         )
-    return [Static(plain), *seeds] if plain else seeds
+    if len(plain) > TAKEN_MAX:
+        raise UsageError(f"{len(plain):,} addresses are seeds; a node takes up to {TAKEN_MAX:,}")
+    lists = [plain[at : at + ADDRESSES_MAX] for at in range(0, len(plain), ADDRESSES_MAX)]
+    return [*map(Static, lists), *seeds]
 
 
 class Seeding:
