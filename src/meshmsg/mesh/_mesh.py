@@ -299,7 +299,8 @@ class MeshForm:
         connected to anew, and what is connected to it stays. One that has left is disconnected, as
         `disconnect` does it: by the linger of the socket; one that is FORGOTTEN as soon as no
         connection to it lives. One in whose place another one is chosen is left as soon as nothing
-        is under way there. Endpoints that the user connects to are left alone.
+        is under way there. Endpoints that the user connects to are left alone. One that the user
+        disconnects is connected to again, if the service is offered there and it is chosen.
 
         Thread-safe: yes.
 
