@@ -33,6 +33,7 @@ from meshmsg.mesh._select import (
     cannot,
     chosen,
     fits,
+    out_of_reach,
     why_nobody,
     without_weight,
 )
@@ -244,6 +245,7 @@ class Follower:
         members = self._members()
         return (
             why_nobody(self._role, self._service, members)
+            or out_of_reach(self._role, self._service, members, self._own().record.host)
             or self._refused(members)
             or without_weight(self._role, self._service, members)
         )

@@ -165,7 +165,8 @@ class MeshForm:
         """Tell why this node sees another one, or does not. Thread-safe: yes.
 
         Args:
-            node: Its name, the beginning of its id in hex (4 characters and more), or an address.
+            node: Its name, the beginning of its id in hex (4 characters and more), or an address
+                of its mesh port: host:port or tcp://host:port.
 
         Returns:
             What is known of it: the last contact, who said what its state says, why connecting
@@ -195,6 +196,7 @@ class MeshForm:
             asked=node,
             others=tuple(members[1:]),
             found=found,
+            host=members[0].record.host,
             now=driver.clock(),
             told_by={
                 one.record.node_id: names.get(one.told_by, one.told_by.hex()[:8]) for one in found
