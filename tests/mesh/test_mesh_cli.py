@@ -64,6 +64,19 @@ def test_a_node_is_explained(mesh: Mesh, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out)["members"][0]["zone"] == "z1"
 
 
+@pytest.mark.parametrize("scheme", ["", "tcp://", "tls+tcp://"])
+def test_a_node_is_explained_by_its_address(
+    mesh: Mesh, scheme: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As seeds say it, too; also by the Mesh itself."""
+    (b,) = [one.record for one in mesh.members() if one.record.name == "b"]
+    where = scheme + b.addresses[0].removeprefix("tcp://")
+    assert main(["mesh", "explain", mesh.endpoint, where]) == Code.OK
+    assert capsys.readouterr().out.startswith("b (")
+    assert [one.record for one in mesh.explain(where).found] == [b]
+    assert main(["mesh", "explain", mesh.endpoint, f"{scheme}127.0.0.1:1"]) == Code.FAILED
+
+
 def test_a_node_answers(mesh: Mesh, capsys: pytest.CaptureFixture[str]) -> None:
     """As often as it is asked."""
     assert main(["mesh", "ping", mesh.endpoint, "-n", "2"]) == Code.OK

@@ -8,8 +8,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg._mesh.octets import Rumour, statement_raw
-from meshmsg._mesh.told import Member, State
-from meshmsg.mesh import Mesh
+from meshmsg._mesh.told import Member, Service, State
+from meshmsg.mesh import Mesh, _opening
 from meshmsg.mesh._explain import ITSELF, Explanation
 from tests.support.mesh_nodes import record
 from tests.support.meshes import WAIT_S, eventually, node
@@ -76,3 +76,57 @@ def test_it_is_said_why_a_service_cannot_be_connected_to(short_path: Path) -> No
             with mm.Pull(bind=f"ipc://{path}"):
                 push.wait_for_peers(1, timeout=WAIT_S)
                 eventually(lambda: "    connection refused" not in b.explain("a").lines())
+
+
+LOCAL = "for nodes of its own machine and network namespace only; to be reached from others, bind"
+"""How it is told of what cannot be reached from elsewhere."""
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "words"),
+    [
+        ("tcp://127.0.0.1:5", f"it is on loopback, {LOCAL} tcp://*"),
+        ("tls+tcp://[::1]:5", f"it is on loopback, {LOCAL} tls+tcp://*"),
+        ("ipc:///a/b", f"it is of ipc, {LOCAL} tcp://*"),
+        ("tcp://169.254.1.1:5", "it is link-local: where clouds keep"),
+        ("tcp://10.0.0.1:5", ""),
+    ],
+)
+def test_it_is_said_why_what_is_offered_cannot_be_reached_from_here(
+    endpoint: str, words: str
+) -> None:
+    """Of a node elsewhere; of one of this machine nothing is said of loopback and ipc. What a
+    socket found at the same endpoint, which is another one, is not said of it."""
+    service = Service("s", "pull", "zmtp", (endpoint,))
+    for host in ("there#1", "here#1"):
+        of = record(1, host=host, services=(service,))
+        member = Member(of, State.ALIVE, 1.0, None, None, of.node_id)
+        told = Explanation(
+            *("node-1", (member,), (member,), 3.0, {of.node_id: "node-1"}),
+            *({endpoint: "refused"}, (), (), 0),
+            host="here#1",
+        ).lines()
+        behind = told[told.index(f"  s (pull) at {endpoint}") + 1]
+        if words and (host != "here#1" or "link-local" in words):
+            assert behind.startswith(f"    {words}")
+        else:
+            assert behind == "    refused"
+
+
+def test_who_follows_what_is_for_another_machine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `explain` of its mesh, and by the error of a send; not if another node can be reached."""
+    with node("a") as a, mm.Pull(bind="tcp://127.0.0.1:0") as pull, a.connect("s", mm.Push) as push:
+        monkeypatch.setattr(_opening, "here", lambda: "elsewhere#1")
+        with node("b", a.endpoint) as b:
+            b.announce("s", pull)
+            a.wait_for("s", timeout=WAIT_S)
+            assert a.endpoints("s") == {}
+            assert f"    it is on loopback, {LOCAL} tcp://*" in a.explain("b").lines()
+            assert LOCAL not in str(b.explain("b"))
+            with pytest.raises(mm.TimedOutError) as caught:
+                push.send(b"x", timeout=0.01)
+            where = f"'s' is offered by b ({b.node_id.hex()[:8]}) at {pull.endpoint}: it is on loop"
+            assert where in str(caught.value)
+            a.announce("s", pull)
+            push.send(b"x", timeout=WAIT_S)
+            assert pull.recv(timeout=WAIT_S) == b"x"

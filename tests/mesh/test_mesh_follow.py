@@ -10,6 +10,7 @@ import pytest
 import meshmsg as mm
 from meshmsg._mesh.told import Event, EventKind, Member, Record, Service, State
 from meshmsg._socket.base import SocketBase
+from meshmsg._socket.state import Followed
 from meshmsg.mesh._follow import Follower
 from meshmsg.mesh._select import choice_of
 from tests.support.meshes import WAIT_S, eventually
@@ -268,6 +269,29 @@ def test_what_the_user_disconnected_is_connected_again_by_no_old_news(
     push.disconnect(pulls[0].endpoint)
     follower.told([members.put("a", pulls[0].endpoint, state=State.LEFT)])
     assert push._connected == []
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_what_the_user_leaves_rings_and_is_dialed_by_the_mesh(
+    push: mm.Push, pulls: list[mm.Pull], by_hand: bool
+) -> None:
+    """Whoever had connected it; nobody is dialed who is UNREACHABLE, until it is there again."""
+    members, url = Members(), pulls[0].endpoint
+    if by_hand:
+        push.connect(url)
+    follower = members.follow(push)
+    push._follows = (Followed("s", follower.why_nobody),)
+    follower.told([members.put("a", url)])
+    push.disconnect(url)
+    assert members.rung.is_set()
+    follower.told([])
+    assert push._connected == [url]
+    follower.told([members.put("a", url, state=State.UNREACHABLE)])
+    push.disconnect(url)
+    follower.told([])
+    assert push._connected == []
+    follower.told([members.put("a", url)])
+    assert push._connected == [url]
 
 
 def test_a_closed_socket_is_not_followed_for_any_more() -> None:

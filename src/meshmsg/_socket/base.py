@@ -81,6 +81,8 @@ class SocketBase(NativeSocket, metaclass=Listed):
     """The spool that its messages are in (_delivery/spooled.py), if they are in one."""
     _follows: tuple[Followed, ...] = ()
     """Services that a mesh keeps it connected to."""
+    _left: object = None
+    """Another one each time that it has left an endpoint: a mesh may have to dial there again."""
 
     bind = bind
     connect = connect

@@ -177,6 +177,9 @@ def _leave(self: State, url: str, rc: int) -> None:
     _check_url(self, rc, f"disconnecting {url}", url, lib.MM_USE_CONNECT, gone)
     if url in self._connected:
         self._connected.remove(url)
+    self._left = object()  # behind that: who sees it looks, and must find the endpoint gone
+    if self._follows:
+        self._outlet.ring()
 
 
 def _check_url(self: State, code: int, doing: str, url: str, use: int, gone: str = "") -> None:

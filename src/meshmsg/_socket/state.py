@@ -60,6 +60,8 @@ class State(Protocol):
     """The spool that its messages are in, if they are in one."""
     _follows: tuple[Followed, ...]
     """Services that a mesh keeps it connected to."""
+    _left: object
+    """Another one each time that it has left an endpoint."""
 
     def _loop_of_events(self, option: str) -> Any:
         """The event loop that a function given as this option is called on; None: a thread."""

@@ -207,15 +207,29 @@ def usable(endpoints: Sequence[str], theirs: str, ours: str) -> list[str]:
         endpoints: As its node says.
         theirs, ours: The hosts of the two nodes (`here`).
     """
-    found = []
-    for endpoint in endpoints:
-        scheme, host, port = parts_of(endpoint)
-        local = scheme == "ipc" or is_loopback(host)
-        if local and (theirs != ours or not ours):
-            continue
-        if scheme == "ipc" or (scheme.endswith("tcp") and port and not denied(host, loopback=True)):
-            found.append(endpoint)
-    return found
+    return [one for one in endpoints if not unusable(one, theirs, ours)]
+
+
+def unusable(endpoint: str, theirs: str, ours: str) -> str:
+    """Say why an endpoint of a service cannot be connected to from here; "": it can.
+
+    Args:
+        endpoint: As its node says.
+        theirs, ours: The hosts of the two nodes (`here`).
+    """
+    scheme, host, port = parts_of(endpoint)
+    ipc = scheme == "ipc"
+    if _is_local(endpoint) and (theirs != ours or not ours):
+        where, wide = ("of ipc", PLAIN) if ipc else ("on loopback", f"{scheme}://")
+        return (
+            f"it is {where}, for nodes of its own machine and network namespace only; to be "
+            f"reached from others, bind {wide}*"
+        )
+    if not ipc and not scheme.endswith("tcp"):
+        return "this version of meshmsg knows no such endpoints"
+    if not ipc and not port:
+        return f"its port is not 1 to {PORT_MAX}"
+    return "" if ipc else denied(host, loopback=True)
 
 
 def reachable(record: Record, service: str, ours: str) -> str:

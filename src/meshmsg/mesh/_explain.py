@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from meshmsg._hints.plural import counted
 from meshmsg._mesh.limits import WEIGHT
 from meshmsg._mesh.told import Member, Service, State
-from meshmsg.mesh._addresses import name_of, name_of_host
+from meshmsg.mesh._addresses import PLAIN, PROTECTED, name_of, name_of_host, unusable
 from meshmsg.mesh._finding.asking import SeedInfo
 
 ITSELF = "this node found"
@@ -37,6 +37,7 @@ class Explanation:
         unasked: Why others may not reach this node, though they hear it; "": they do.
         by_datagrams: Nodes of `found` that are sent datagrams, by id; others are connected to.
         turned_away: What is known of who came to this node and had not its secret.
+        host: This node's own machine and network namespace; "": not known.
     """
 
     asked: str
@@ -53,6 +54,7 @@ class Explanation:
     strangers: tuple[str, ...] = ()
     unasked: str = ""
     turned_away: tuple[str, ...] = ()
+    host: str = ""
 
     def lines(self) -> list[str]:
         """Say it in lines. Thread-safe: yes."""
@@ -108,8 +110,13 @@ class Explanation:
         for s in record.services:
             where = ", ".join(s.endpoints)
             said.append(f"  {s.name} ({s.role}) at {where}{_weight_of(s)}")
-            said += [f"    {self.errors[e]}" for e in s.endpoints if e in self.errors]
+            said += [f"    {why}" for e in s.endpoints if (why := self._why_not(e, record.host))]
         return said
+
+    def _why_not(self, endpoint: str, theirs: str) -> str:
+        """Say why sockets here do not connect to what a node offers; "": no reason is known."""
+        far = unusable(endpoint, theirs, self.host) if self.host else ""
+        return far or self.errors.get(endpoint, "")
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -125,7 +132,8 @@ def _weight_of(service: Service) -> str:
 
 def matching(members: Sequence[Member], node: str) -> tuple[Member, ...]:
     """Return the nodes that a name, the beginning of an id, or an address may mean."""
-    exact = [m for m in members if node == m.record.name or node in m.record.addresses]
+    address = f"{PLAIN}{node.removeprefix(PROTECTED).removeprefix(PLAIN)}"  # as of seeds
+    exact = [m for m in members if node == m.record.name or address in m.record.addresses]
     if exact or len(node) < ID_MIN:
         return tuple(exact)
     return tuple(m for m in members if m.record.node_id.hex().startswith(node.lower()))

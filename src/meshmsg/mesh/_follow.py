@@ -33,6 +33,7 @@ from meshmsg.mesh._select import (
     cannot,
     chosen,
     fits,
+    out_of_reach,
     why_nobody,
     without_weight,
 )
@@ -126,6 +127,8 @@ class Follower:
         """By endpoint: who is to be there, of the candidates, and the key that it proves."""
         self._surplus = True
         """Whether some that are dialed are to be left, and wait for others, or for their end."""
+        self._left = socket._left
+        """What the socket had left at the last look: the user may leave what is wanted."""
         self._errors: dict[str, str] = {}
         self._warned: set[str] = set()
         """Roles that do not fit, and that were told of; "" of an endpoint that was refused."""
@@ -153,7 +156,8 @@ class Follower:
         self._hear(socket)
         ended = not self._kept.isdisjoint(self._losses.ended)
         moved = self._ways.take(self._losses.came)
-        if moved or self._surplus or ended or any(concerns(one, self._service) for one in events):
+        due = moved or self._surplus or ended or socket._left is not self._left
+        if due or any(concerns(one, self._service) for one in events):
             try:
                 self._look(socket)
             except MeshError:
@@ -241,6 +245,7 @@ class Follower:
         members = self._members()
         return (
             why_nobody(self._role, self._service, members)
+            or out_of_reach(self._role, self._service, members, self._own().record.host)
             or self._refused(members)
             or without_weight(self._role, self._service, members)
         )
@@ -253,6 +258,7 @@ class Follower:
         return next((f"{self._service!r} at {u}: {errors[u]}" for u in urls if u in errors), "")
 
     def _look(self, socket: SocketBase) -> None:
+        self._left = socket._left  # before: what is left meanwhile has it look again
         own = self._own()
         candidates, stay = self._candidates(own, socket)
         there = set(socket._connected)  # what the user disconnected is not ours any more

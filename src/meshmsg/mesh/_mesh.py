@@ -165,7 +165,8 @@ class MeshForm:
         """Tell why this node sees another one, or does not. Thread-safe: yes.
 
         Args:
-            node: Its name, the beginning of its id in hex (4 characters and more), or an address.
+            node: Its name, the beginning of its id in hex (4 characters and more), or an address
+                of its mesh port: host:port or tcp://host:port.
 
         Returns:
             What is known of it: the last contact, who said what its state says, why connecting
@@ -195,6 +196,7 @@ class MeshForm:
             asked=node,
             others=tuple(members[1:]),
             found=found,
+            host=members[0].record.host,
             now=driver.clock(),
             told_by={
                 one.record.node_id: names.get(one.told_by, one.told_by.hex()[:8]) for one in found
@@ -299,7 +301,8 @@ class MeshForm:
         connected to anew, and what is connected to it stays. One that has left is disconnected, as
         `disconnect` does it: by the linger of the socket; one that is FORGOTTEN as soon as no
         connection to it lives. One in whose place another one is chosen is left as soon as nothing
-        is under way there. Endpoints that the user connects to are left alone.
+        is under way there. Endpoints that the user connects to are left alone. One that the user
+        disconnects is connected to again, if the service is offered there and it is chosen.
 
         Thread-safe: yes.
 

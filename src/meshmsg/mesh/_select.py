@@ -14,7 +14,7 @@ from meshmsg._binding.core import lib
 from meshmsg._binding.errors import UsageError
 from meshmsg._binding.snapshots import text
 from meshmsg._mesh.told import Member, State
-from meshmsg.mesh._addresses import name_of
+from meshmsg.mesh._addresses import name_of, unusable
 from meshmsg.mesh._offers import SPOOL_ROLE
 from meshmsg.mesh._watch import is_there
 
@@ -149,6 +149,29 @@ def without_weight(role: int, service: str, members: Iterable[Member]) -> str:
     else:
         how_many = f"{name_of(there[0][0])} with weight=0: it takes"
     return f"{service!r} is offered by {how_many} nobody new"
+
+
+def out_of_reach(role: int, service: str, members: Iterable[Member], ours: str) -> str:
+    """Say that nothing of what is offered, and fits a role, can be connected to from here; "": some
+    can, or nothing is offered.
+
+    Args:
+        role: Of the socket.
+        service: The name.
+        members: Who is known.
+        ours: The host of this node (`here`).
+    """
+    said = ""
+    for member in filter(is_there, members):
+        for one in member.record.services:
+            if one.name != service or not fits(role, one.role):
+                continue
+            for url in one.endpoints:
+                why = unusable(url, member.record.host, ours)
+                if not why:
+                    return ""
+                said = said or f"{service!r} is offered by {name_of(member)} at {url}: {why}"
+    return said
 
 
 def not_offered(service: str, members: list[Member]) -> str:
