@@ -16,7 +16,8 @@ import meshmsg as mm
 SAMPLE_MESSAGES = 256
 """Messages, the last ones, whose mean size stands for those of a spool."""
 RUN_BYTES = 2**20
-"""Bytes of them that are read in one run from the first on; where they are all, that is exact."""
+"""Bytes of them at which a run from the first on ends, and of an answer; one more answer is asked
+for ahead. Where they have less, the mean is exact."""
 LOOKS_MAX = 32
 """Single messages that are looked at behind that, spread over the rest."""
 LOOKS_LEAST = 4
