@@ -17,6 +17,10 @@ SPOOL_BYTES_MIN = 2**24
 """Bytes that the rows of a task may take on its disk, at least."""
 SPOOL_BYTES_MAX = 2**50
 """The same, at most."""
+FILES = 4
+"""Files that those rows are in, if they are as many as they may be: files go as a whole."""
+FILE_BYTES_MAX = 2**26
+"""Bytes of a file, at most."""
 SEND_TIMEOUT_S = 120.0
 """Seconds that a task waits while no row is acknowledged, if nothing is said."""
 
@@ -36,6 +40,11 @@ class SinkOptions:
     row_order: str = CONTENT
     write_id: str | None = None
     """What `df.write` calls its rows by; None: each by a name of its own."""
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of a file of the spool of a task, which a row has to fit into."""
+        return min(self.spool_bytes // FILES, FILE_BYTES_MAX)
 
 
 _OPTIONS: dict[str, tuple[Callable[[str, str], Any], str]] = {

@@ -94,7 +94,7 @@ def _messages(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def headers_of(headers: Iterable[dict[str, Any]]) -> dict[str, bytes] | None:
-    """Return them as a message has them: of one name the last, and of a null nothing."""
+    """Return them as a message has them, of a null nothing; no name is there twice (checks.py)."""
     return {one["key"]: one["value"] or b"" for one in headers} or None
 
 

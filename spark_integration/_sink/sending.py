@@ -64,13 +64,14 @@ def send(batches: Iterable[pa.RecordBatch], options: SinkOptions, name: bytes) -
     """
     with ExitStack() as stack:
         folder = stack.enter_context(own_folder(options.spool_folder))
-        whole, given = _named(checked(batches), folder, options, name)
+        whole, given = _named(checked(batches, options.file_bytes), folder, options, name)
         spool = mm.Spool(
             folder / "rows",
             durability="os",
             uuid=whole,
             overflow="block",
             max_bytes=options.spool_bytes,
+            segment_bytes=options.file_bytes,
         )
         stack.enter_context(spool)
         stack.enter_context(protected(options.security))

@@ -1,8 +1,9 @@
 """What the driver knows of the spools: who plans asks all at once, and a thread for each the rest.
 
-Not here: what is planned from it (planning.py), what is held for a group (holding.py). Law: whoever
-plans waits for no endpoint that did not answer the last time or is not connected, and for none
-longer than `offsetTimeout`; leases and trims are sent by the threads, and nothing waits for them.
+Not here: what is planned from it (planning.py), what is held for a group (holding.py), how sizes
+are found (sizes.py). Law: whoever plans waits for no endpoint that did not answer the last time or
+is not connected, and for none longer than `offsetTimeout`; leases and trims are sent by the
+threads, and nothing waits for them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .holding import HOLDER, Held, Holding
 from .offsets import Place, Shown
 from .opening import Asked, ask_now, connected, remote_of, silence_of
 from .options import SourceOptions
+from .sizes import mean_size, reads
 
 if TYPE_CHECKING:
     from .discovery import Discovery
@@ -31,10 +33,8 @@ GRACE_S = 1.0
 """Seconds that one who answered the last time, and is not connected now, has to come back."""
 KEEP_S = 5.0
 """Seconds until an endpoint is asked again, if nobody wants to know: a lease may be gone."""
-SAMPLE_MESSAGES = 256
-"""Messages whose mean size stands for those of a spool."""
-SAMPLE_BYTES = 2**20
-"""Bytes of them."""
+SAMPLE_AGAIN = 4096
+"""Messages that come until the size of the last ones is asked for again, at most."""
 RUN_BYTES = 16
 """Of what tells one run of a query from another."""
 
@@ -183,20 +183,21 @@ class Endpoint:
             self._noted, self.info = number, info
 
     def _is_due(self, info: mm.RemoteSpoolInfo) -> bool:
-        """Whether sizes are asked for, and there are twice as many messages as the last time."""
-        due = info.stable_seq > info.first_seq and info.stable_seq >= 2 * self._sampled
+        """Whether sizes are asked for, and there are twice as many messages as the last time, or so
+        many more that what is read for it is little beside them."""
+        after = min(2 * self._sampled, self._sampled + SAMPLE_AGAIN)
+        due = info.stable_seq > info.first_seq and info.stable_seq >= after
         return due and self._options.needs_sizes
 
     def _sample(self, info: mm.RemoteSpoolInfo) -> None:
         """Take the mean size of the last messages."""
-        first = max(info.first_seq, info.stable_seq - SAMPLE_MESSAGES)
         try:
-            for batch in self._remote.read(first, info.stable_seq, max_bytes=SAMPLE_BYTES):
-                if len(batch):
-                    self.mean, self._sampled = batch.nbytes / len(batch), info.stable_seq
-                break
+            mean = mean_size(reads(self._remote), info.first_seq, info.stable_seq)
         except mm.SpoolError as error:  # a task that comes there says it
             self.holding.say(f"{self.url}: the size of messages is not known: {error}")
+            return
+        if mean:
+            self.mean, self._sampled = mean, info.stable_seq
 
     def _keep(self, info: mm.RemoteSpoolInfo) -> None:
         """Hold what the group needs, if somebody said what."""

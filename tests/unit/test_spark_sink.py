@@ -16,7 +16,8 @@ import pytest
 
 import meshmsg as mm
 from meshmsg.spark._sink import folders
-from meshmsg.spark._sink.options import SinkOptions, sink_options
+from meshmsg.spark._sink.checks import RECORD_HEAD
+from meshmsg.spark._sink.options import SPOOL_BYTES_MIN, SinkOptions, sink_options
 from meshmsg.spark._sink.rows import check_schema
 from tests.support.pairs import WAIT_S, of_its_own
 from tests.support.sparked import struct
@@ -313,6 +314,8 @@ def test_rows_in_another_order_have_the_same_names(
     assert (called[0] == called[1]) is (order == "content")
 
 
+NOTE_BYTES = 64
+"""More than goes with a row of these tests."""
 HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
@@ -323,6 +326,7 @@ HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
         ("headers", None, [(None, b"v")], "has a header whose key is null"),
         ("headers", [], [("", b"v")], "whose key is '', of 0 bytes; it has 1 to 255"),
         ("headers", [("h", None)], [("h" * 256, b"")], "of 256 bytes; it has 1 to 255"),
+        ("headers", [("h", b"v"), ("g", b"v")], [("h", b"v"), ("h", b"w")], "header 'h' twice"),
         ("headers", None, [("h", b"v" * 16_369)], "key and headers, with the time, of 16,385"),
         ("key", b"k" * 16_370, b"k" * 16_371, "key and headers, with the time, of 16,385 bytes"),
     ],
@@ -342,6 +346,38 @@ def test_what_cannot_go_along_is_refused_with_its_row(
     assert words in str(failed.value)
     done = sending(batches[:1], receiver.options(tmp_path), b"m" * 16)
     assert {bytes(one) for one in receiver.take(2)} == {b"y", b"z"}
+    assert done.result(WAIT_S)[0] == 2
+
+
+@pytest.mark.parametrize("rows", ["values", "keys", "headers"])
+def test_a_row_that_no_file_has_room_for_is_refused_with_its_number(
+    receiver: Receiver, tmp_path: Path, rows: str
+) -> None:
+    """Before anything is sent, with its size and the limit; what has just that is sent."""
+    beside = {
+        "values": {},
+        "keys": {"key": [None, b"key"]},
+        "headers": {"key": [b"k", b"key"], "headers": pa.array([[], [("h", b"v")]], HEADER)},
+    }[rows]
+    options = receiver.options(tmp_path, spool_bytes=SPOOL_BYTES_MIN)
+    made = pa.record_batch({"value": ["1", "x" * SPOOL_BYTES_MIN], **beside})
+    with pytest.raises(mm.TooLargeError, match="row 3 of the task: a value of 16,777,216") as told:
+        sending([made.slice(0, 1), made.slice(0, 1), made], options).result(WAIT_S)
+    limit = told.value.limit
+    assert limit is not None
+    assert f"at most {limit:,}, which is what a file" in str(told.value)
+    assert told.value.size == SPOOL_BYTES_MIN
+    with mm.Spool(tmp_path / "s", segment_bytes=options.file_bytes) as spool:
+        with pytest.raises(mm.TooLargeError) as by_spool:
+            spool.append(b"x" * SPOOL_BYTES_MIN)
+        assert 0 <= (by_spool.value.limit or 0) - limit < RECORD_HEAD + NOTE_BYTES
+    for size in (limit + 1, limit):
+        fits = pa.record_batch({"value": ["1", "x" * size], **beside})
+        done = sending([fits], options)
+        if size > limit:
+            with pytest.raises(mm.TooLargeError, match="row 1 of the task"):
+                done.result(WAIT_S)
+    assert {len(one) for one in receiver.take(2)} == {1, limit}
     assert done.result(WAIT_S)[0] == 2
 
 

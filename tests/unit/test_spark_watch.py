@@ -15,7 +15,8 @@ import meshmsg as mm
 from meshmsg.spark._source import watch as watch_of
 from meshmsg.spark._source.holding import Held
 from meshmsg.spark._source.offsets import Place
-from meshmsg.spark._source.watch import Watch
+from meshmsg.spark._source.sizes import RUN_BYTES
+from meshmsg.spark._source.watch import SAMPLE_AGAIN, Watch
 from tests.support.meshes import eventually
 from tests.support.pairs import of_its_own
 from tests.support.sparked import A, filled, options
@@ -220,6 +221,43 @@ def test_the_mean_size_is_that_of_the_last_messages(tmp_path: Path) -> None:
         with watching(server.endpoint) as watch:
             watch.ask(patient=True)
             assert watch.means() == {}
+
+
+@pytest.mark.parametrize("large_first", [False, True])
+def test_the_mean_size_does_not_depend_on_which_come_first(
+    tmp_path: Path, large_first: bool
+) -> None:
+    """Small messages in front of large ones stood for all: a limit of bytes was none."""
+    with filled(tmp_path / "s", 0) as spool, mm.SpoolServer(spool, bind=of_its_own()) as server:
+        parts = [[b"x" * 10] * 200, [b"x" * 100_000] * 56]
+        for part in reversed(parts) if large_first else parts:
+            spool.append_many(part)
+        with watching(server.endpoint, maxBytesPerTrigger="1m") as watch:
+            watch.ask(patient=True)
+            (mean,) = watch.means().values()
+            assert mean == pytest.approx((56 * 100_000 + 200 * 10) / 256, rel=0.2)
+
+
+def test_a_message_above_what_is_read_counts_with_its_own_size(tmp_path: Path) -> None:
+    """It is the last one, and nothing but it and small ones is there."""
+    with filled(tmp_path / "s", 5) as spool, mm.SpoolServer(spool, bind=of_its_own()) as server:
+        spool.append(b"x" * 3 * RUN_BYTES)
+        with watching(server.endpoint, maxBytesPerTrigger="1m") as watch:
+            watch.ask(patient=True)
+            (mean,) = watch.means().values()
+            assert mean == pytest.approx(3 * RUN_BYTES / 6, rel=0.01)
+
+
+def test_sizes_that_change_later_are_noticed(tmp_path: Path) -> None:
+    """Not only once there are twice as many messages: of a long stream that would be for ever."""
+    with filled(tmp_path / "s", 0) as spool, mm.SpoolServer(spool, bind=of_its_own()) as server:
+        spool.append_many([b"x" * 10] * 3 * SAMPLE_AGAIN)
+        with watching(server.endpoint, maxBytesPerTrigger="1m") as watch:
+            watch.ask(patient=True)
+            assert list(watch.means().values()) == [10]
+            spool.append_many([b"x" * 1000] * SAMPLE_AGAIN)
+            watch.ask()
+            assert list(watch.means().values()) == [1000]
 
 
 def test_a_spool_that_is_harmed_is_shown_all_the_same(
