@@ -64,6 +64,8 @@ class SpoolLives(RuleBasedStateMachine):
         self.count = 0
         self.model = SpoolModel()
         self.cursors: dict[str, mm.SpoolCursor] = {}
+        self.held: dict[str, mm.SpoolLease] = {}
+        """Leases of this life, by name."""
         self.reader: tuple[Any, Mark | None, int] | None = None
         """A reader, the cursor it is of, and which number it reads next."""
         self.epoch = 0
@@ -99,6 +101,7 @@ class SpoolLives(RuleBasedStateMachine):
         assert info.epoch > self.epoch
         self.epoch = info.epoch
         self.model.leases.clear()
+        self.held.clear()
         self.model.cut(info.last_seq)
 
     def open_view(self) -> None:
