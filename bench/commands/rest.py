@@ -26,9 +26,9 @@ from .args import add_common, number_list, positive
 from .beside import Process
 
 MEMBERS = "1000"
-SETTLE_S = 60.0
+SETTLE_S = 125.0
 """Pauses between syncs double from 1 s on: by then a node does what it does at rest, and has the
-connections that it has at rest: the oldest are closed after 60 s."""
+connections that it has at rest: the oldest are closed after 120 s."""
 IDLE_S = 60.0
 CLUSTER = "bench"
 COUNTED = ("sent", "came", "dials", "dialed")

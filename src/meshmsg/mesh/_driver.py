@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 OFFERS_S = 1.0
 """Seconds between two looks whether a socket that is announced was closed."""
+OFFERS_LATE_S = 0.35
+"""Seconds that such a look may be late: a node that has members is awake by then anyway."""
 AGAIN_S = 0.2
 """Seconds until the thread goes on after an error of its own."""
 LEAVE_S = 2.0
@@ -320,7 +322,7 @@ class Driver:
     def _sleep(self) -> bool:
         """Sleep until something is to be done; return whether messages came."""
         with self.lock:
-            due = min(self.core.due(), self._offers_at)
+            due = min(self.core.due(), self._offers_at + OFFERS_LATE_S)
             if self._left_at is None:
                 due = min(due, self._leave_by)
         wait = min(max(due - self.clock(), 0.0), FAR)

@@ -32,7 +32,7 @@ ACCEPTED_MAX = 4_096
 HEARTBEAT_S, SILENT_S = 20.0, 45.0
 """Seconds between heartbeats of a connection, and of silence that end it. Members are asked by the
 mesh itself: this finds a connection alone that is dead. A node has two for each of its members."""
-IDLE_S = 60.0
+IDLE_S = 120.0
 """Seconds after which a connection that nothing was sent over is closed."""
 PROVE_S = 5.0
 """Seconds that a connection to a node which is held unreachable has to bring something, or it is
