@@ -16,6 +16,8 @@ from .sizes import large, seeds
 from .targets import HEAL
 
 SIZE = 100
+FULL = 3.0
+"""The load from which on it is chance whether some answers are too late."""
 AFTER_S = 20.0
 """Seconds that are looked at once all see all again."""
 CUT_S = 40.0
@@ -30,14 +32,13 @@ def crowd(seed: int, load: float) -> Crowd:
     return world
 
 
-@pytest.mark.parametrize(("load", "busy"), [large(1.0, 0.2), large(2.0, 0.4), (3.0, 0.6)])
+@pytest.mark.parametrize(("load", "busy"), [large(1.0, 0.2), large(2.0, 0.4), (FULL, 0.6)])
 def test_a_crowded_mesh_heals_in_time_and_few_are_taken_for_gone_for_it(
     load: float, busy: float
 ) -> None:
     """At rest they use that share of the processors; 60 and 40 were parted.
 
-    With three times the load it is chance whether some answers are too late. So that is counted
-    over several runs; a storm would be hundreds in one of them.
+    From FULL on false alarms are counted over several runs; a storm would be hundreds in one.
     """
     runs, alarms = seeds(5, cost=20), 0
     for seed in runs:
@@ -51,6 +52,8 @@ def test_a_crowded_mesh_heals_in_time_and_few_are_taken_for_gone_for_it(
         since = world.now
         assert world.run_until(lambda world=world: scenes.complete(world), 60.0) <= HEAL
         world.run(world.now + AFTER_S)
-        alarms += len(scenes.events(world, EventKind.UNREACHABLE, since))
+        told = len(scenes.events(world, EventKind.UNREACHABLE, since))
+        assert told <= (SIZE // 10 if load < FULL else SIZE // 2), f"seed {1 + seed}"
+        alarms += told
         assert scenes.complete(world), f"seed {1 + seed}"
     assert alarms <= len(runs) * SIZE // 10
