@@ -45,8 +45,8 @@ RESULTS_AT_ONCE = 1000
 """Messages of results that are taken in one go."""
 PROGRESS_S = 0.2
 """Seconds between two calls of `progress`."""
-BEGUN_S = 10.0
-"""Seconds without a result, after which a log is told if no task has begun."""
+BEGUN_S = 30.0
+"""Seconds without a result, after which a log is told if no task has begun: Spark may take ten."""
 LOG = logging.getLogger("meshmsg")
 
 
