@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import meshmsg as mm
 from meshmsg._cli.making import make_secret
 from meshmsg.mesh import Mesh
 from tests.support.feeding import World
-from tests.support.meshes import WAIT_S, eventually, node, node_of, peers_at, urls
+from tests.support.meshes import WAIT_S, eventually, node, peers_at, urls
 
 SELECTS = ("all", "nearest", "n=2", "hash")
 ORDERS = {
@@ -21,20 +21,6 @@ ORDERS = {
     "the mesh only": "ml",
 }
 """Who connects when: u the user, m the mesh; l: the user leaves."""
-
-
-@pytest.fixture
-def seed() -> Iterator[Mesh]:
-    """A node that offers "s" and "t"."""
-    with node("seed") as made:
-        yield made
-
-
-@pytest.fixture
-def a(world: World, seed: Mesh) -> Iterator[Any]:
-    """The node that follows, for threads or for a loop."""
-    with node_of(world, "a", seed.endpoint) as made:
-        yield made
 
 
 def follow(mesh: Any, service: str, socket: Any, select: str = "all") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,27 +10,13 @@ import pytest
 import meshmsg as mm
 from meshmsg.mesh import EventKind, Mesh
 from tests.support.feeding import World
-from tests.support.meshes import WAIT_S, Process, eventually, following, node, node_of, until, urls
+from tests.support.meshes import WAIT_S, Process, eventually, following, node, until, urls
 from tests.support.numbered import Numbers
 from tests.support.pairs import of_its_own
 
 FOLLOWERS = 20
 PART = 300
 """Messages between two things that happen, at least."""
-
-
-@pytest.fixture
-def seed() -> Iterator[Mesh]:
-    """A node that offers nothing, and sees what happens."""
-    with node("seed") as made:
-        yield made
-
-
-@pytest.fixture
-def a(world: World, seed: Mesh) -> Iterator[Any]:
-    """The node that follows, for threads or for a loop."""
-    with node_of(world, "a", seed.endpoint) as made:
-        yield made
 
 
 def test_twenty_sockets_follow_one_that_is_killed_to_its_next_life(
