@@ -86,7 +86,7 @@ def mean_size(read: Read, first: int, end: int) -> float:
             break
     if not seen or octets < RUN_BYTES:
         return _mean(seen, [])  # all that are there
-    gaps = [gap for gap in [(seen[-1].end, end)] if gap[0] < gap[1]]
+    gaps = [(seen[-1].end, end)] if seen[-1].end < end else []
     looks = 0
     while gaps and looks < LOOKS_MAX and (looks < LOOKS_LEAST or octets < LOOK_BYTES):
         left, right = gaps.pop(max(range(len(gaps)), key=lambda at: gaps[at][1] - gaps[at][0]))

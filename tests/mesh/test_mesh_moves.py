@@ -15,7 +15,7 @@ import meshmsg as mm
 from meshmsg.mesh import Mesh
 from tests.support.feeding import World
 from tests.support.later import Later
-from tests.support.meshes import WAIT_S, eventually, following, node, node_of, urls
+from tests.support.meshes import WAIT_S, eventually, following, urls
 from tests.support.numbered import Numbers
 
 MOVES = 10
@@ -24,17 +24,9 @@ PART = 300
 
 
 @pytest.fixture
-def b() -> Iterator[Mesh]:
+def b(seed: Mesh) -> Mesh:
     """The node that offers."""
-    with node("b") as made:
-        yield made
-
-
-@pytest.fixture
-def a(world: World, b: Mesh) -> Iterator[Any]:
-    """The node that follows, for threads or for a loop."""
-    with node_of(world, "a", b.endpoint) as made:
-        yield made
+    return seed
 
 
 @pytest.fixture
