@@ -365,12 +365,30 @@ mm_unbind(mm_handle socket, const char *url)
     return mmi_api_leave(s, rc);
 }
 
-static int
-api_disconnect(mm_handle socket, const char *url, void (*close)(mmi_dialer *d))
+/* What connects to that endpoint: of several the first that knows its node, or that does not. */
+static mmi_dialer *
+api_dialer(mmi_socket *s, const char *text, bool expects)
+{
+    mmi_dialer *other = NULL;
+    MMI_LIST_EACH (&s->dialers, node, after) {
+        mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
+        if (strcmp(d->text, text) == 0) {
+            if (d->expects == expects) {
+                return d;
+            }
+            other = other != NULL ? other : d;
+        }
+    }
+    return other;
+}
+
+int
+mm_leave(mm_handle socket, const char *url, int how)
 {
     mmi_url parsed;
     char text[MM_ENDPOINT_MAX + 1];
-    int rc = mmi_tran_parse(url, 0, &parsed, NULL);
+    int rc = (how & ~(MM_LEAVE_NODE | MM_LEAVE_LATER)) == 0 ? MM_OK : MM_EINVAL;
+    rc = rc == MM_OK ? mmi_tran_parse(url, 0, &parsed, NULL) : rc;
     if (rc != MM_OK || (rc = mmi_url_format(&parsed, text, sizeof text)) != MM_OK) {
         return rc;
     }
@@ -379,28 +397,22 @@ api_disconnect(mm_handle socket, const char *url, void (*close)(mmi_dialer *d))
     if (rc != MM_OK) {
         return rc;
     }
-    rc = MM_ENOENT;
-    MMI_LIST_EACH (&s->dialers, node, after) {
-        mmi_dialer *d = MMI_CONTAINER_OF(node, mmi_dialer, node);
-        if (strcmp(d->text, text) == 0) {
-            close(d);
-            rc = MM_OK;
-            break;
-        }
+    mmi_dialer *d = api_dialer(s, text, (how & MM_LEAVE_NODE) != 0);
+    if (d == NULL) {
+        return mmi_api_leave(s, MM_ENOENT);
     }
-    return mmi_api_leave(s, rc);
+    if ((how & MM_LEAVE_LATER) != 0) {
+        mmi_dialer_retire(d);
+    } else {
+        mmi_dialer_close(d);
+    }
+    return mmi_api_leave(s, MM_OK);
 }
 
 int
 mm_disconnect(mm_handle socket, const char *url)
 {
-    return api_disconnect(socket, url, mmi_dialer_close);
-}
-
-int
-mm_retire(mm_handle socket, const char *url)
-{
-    return api_disconnect(socket, url, mmi_dialer_retire);
+    return mm_leave(socket, url, 0);
 }
 
 static int

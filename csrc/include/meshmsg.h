@@ -185,10 +185,13 @@ enum { MM_NODE_KEY_SIZE = 32, MM_NODE_NAME_MAX = 128 };         /* octets */
  * peer there. name: what it is known by (user_id) is that, '#' and its key. MM_EINVAL: no name, or no such socket. */
 MM_API int mm_connect_node(mm_handle socket, const char *url, const uint8_t *key, const char *name);
 MM_API int mm_unbind(mm_handle socket, const char *url);       /* MM_ENOENT: no such endpoint */
+/* Leaves what mm_connect made, or else what mm_connect_node did. MM_ENOENT: there is neither. */
 MM_API int mm_disconnect(mm_handle socket, const char *url);
-/* As mm_disconnect, but a connection that is there ends once nothing is under way on it, however long that takes:
- * what it was sent is read, acknowledged or answered, as the role goes.  It is sent nothing more. */
-MM_API int mm_retire(mm_handle socket, const char *url);
+/* As mm_disconnect. NODE: what mm_connect_node made, or else what mm_connect did. LATER: a connection that is there
+ * ends once nothing is under way on it, however long that takes: what it was sent is read, acknowledged or answered, as
+ * the role goes.  It is sent nothing more. MM_EINVAL: other bits. */
+enum { MM_LEAVE_NODE = 1, MM_LEAVE_LATER = 2 };
+MM_API int mm_leave(mm_handle socket, const char *url, int how);
 /* Why a text is no endpoint to bind (MM_USE_BIND) or to connect to: MM_OK, MM_EADDRINVAL or MM_ENAMETOOLONG. */
 enum { MM_USE_BIND = 1, MM_USE_CONNECT, MM_WHY_SIZE = 128 };
 MM_API int mm_url_why(const char *url, int use, char *why, size_t why_size);

@@ -142,8 +142,9 @@ test_a_dealer_leaves_another_one_after_a_minute_of_silence(void)
     CHECK_INT(mm_bind(other, "tcp://127.0.0.1:0", endpoint, sizeof endpoint), MM_OK);
     CHECK_INT(mm_connect(dealer, endpoint), MM_OK);
     CHECK_INT(mm_wait_peers(dealer, 1, 1000, 0), MM_OK);
-    CHECK_INT(mm_retire(dealer, endpoint), MM_OK);
-    CHECK_INT(mm_retire(dealer, endpoint), MM_ENOENT);
+    CHECK_INT(mm_leave(dealer, endpoint, 2 * MM_LEAVE_LATER), MM_EINVAL);
+    CHECK_INT(mm_leave(dealer, endpoint, MM_LEAVE_LATER), MM_OK);
+    CHECK_INT(mm_leave(dealer, endpoint, MM_LEAVE_LATER), MM_ENOENT);
     CHECK_INT(mm_sim_run(s.world, 59 * SECOND), MM_OK);
     CHECK_INT(mm_send(other, "late", 4, 0, 0), MM_OK);
     CHECK_INT(mm_sim_run(s.world, 59 * SECOND), MM_OK);

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,18 +84,64 @@ def test_of_two_services_at_one_endpoint_each_keeps_it_connected(
         eventually(lambda: urls(push) == [])
 
 
+HANDS = {"the user, the mesh": "um", "the mesh, the user": "mu"}
+
+
 @pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
-def test_what_the_user_leaves_is_connected_with_the_key_of_its_node(tmp_path: Path) -> None:
-    """The user's own connection knew the secret only; that of the mesh knows the node."""
-    make_secret(str(tmp_path / "cluster"))
-    its = {"secret": str(tmp_path / "cluster.secret"), "bind": "tcp://127.0.0.1:0"}
-    with node("b", **its) as b, node("a", b.endpoint, **its) as a:
-        pull = mm.Pull(bind="tls+tcp://127.0.0.1:0", security=b.security)
-        with pull, mm.Push(connect=pull.endpoint, security=a.security) as push:
-            push.wait_for_peers(1, timeout=WAIT_S)
-            b.announce("s", pull)
-            seen(a, "s", pull.endpoint)
-            a.connect("s", push)
+@pytest.mark.parametrize("order", HANDS.values(), ids=HANDS)
+def test_what_the_user_leaves_is_connected_with_the_key_of_its_node(
+    its: dict[str, str], order: str
+) -> None:
+    """The user's own connection knows the secret only; that of the mesh knows the node."""
+    with node("b", **its) as b, node("a", b.endpoint, **its) as a, offered(a, b) as pull:
+        with mm.Push(security=a.security) as push:
+            for step in order:
+                if step == "u":
+                    push.connect(pull.endpoint)
+                else:
+                    a.connect("s", push)
+                push.wait_for_peers(1, timeout=WAIT_S)
+            if order == "mu":
+                eventually(lambda: {one.user_id for one in push.peers()} == {"", named(b)})
             push.disconnect(pull.endpoint)
-            name = b.members()[0].record.user_id
-            eventually(lambda: [peer.user_id for peer in push.peers()] == [name])
+            eventually(lambda: [one.user_id for one in push.peers()] == [named(b)])
+            push.disconnect(pull.endpoint)
+            eventually(lambda: [one.user_id for one in push.peers()] == [named(b)])
+            push.send(b"x", timeout=WAIT_S)
+            assert pull.recv(timeout=WAIT_S) == b"x"
+
+
+@pytest.mark.skipif(not mm.has("tls"), reason="no OpenSSL 3 here")
+def test_the_mesh_leaves_its_own_connection_and_not_that_of_the_user(its: dict[str, str]) -> None:
+    """Whose node offers it no more is left; who connected by hand leaves by hand."""
+    with node("b", **its) as b, node("a", b.endpoint, **its) as a, offered(a, b) as pull:
+        with mm.Push(security=a.security) as push:
+            a.connect("s", push)
+            push.wait_for_peers(1, timeout=WAIT_S)
+            push.connect(pull.endpoint)
+            eventually(lambda: {one.user_id for one in push.peers()} == {"", named(b)})
+            b.withdraw("s")
+            eventually(lambda: [one.user_id for one in push.peers()] == [""])
+            push.send(b"x", timeout=WAIT_S)
+            assert pull.recv(timeout=WAIT_S) == b"x"
+
+
+@pytest.fixture
+def its(tmp_path: Path) -> dict[str, str]:
+    """What nodes of a cluster with a secret are made with."""
+    make_secret(str(tmp_path / "cluster"))
+    return {"secret": str(tmp_path / "cluster.secret"), "bind": "tcp://127.0.0.1:0"}
+
+
+@contextmanager
+def offered(a: Mesh, b: Mesh) -> Iterator[mm.Pull]:
+    """A Pull that one node offers and another one knows of."""
+    with mm.Pull(bind="tls+tcp://127.0.0.1:0", security=b.security) as pull:
+        b.announce("s", pull)
+        seen(a, "s", pull.endpoint)
+        yield pull
+
+
+def named(mesh: Mesh) -> str:
+    """What a node is known by to who has its key."""
+    return mesh.members()[0].record.user_id

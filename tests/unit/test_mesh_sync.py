@@ -17,6 +17,7 @@ from meshmsg._mesh.messages import (
 from meshmsg._mesh.octets import Rumour, cluster_tag, rumour_octets
 from meshmsg._mesh.packing import unpacked
 from meshmsg._mesh.sync import ASKED_MAX
+from meshmsg._mesh.told import State
 from tests.support.mesh_nodes import answers, arrival, core, handle, knows
 
 
@@ -71,6 +72,24 @@ def test_one_that_is_gone_and_syncs_is_looked_for(kind: Kind) -> None:
     body = DIGEST.pack(1) if kind == Kind.HELLO else BUCKET_DIGESTS.pack(*[1] * BUCKETS)
     node.arrived(1.0, arrival(message(kind, body)))
     assert node.opinions.checks == [handle(1)]
+
+
+@pytest.mark.parametrize("state", ["ALIVE", "UNREACHABLE", "FORGOTTEN", "LEFT"])
+@pytest.mark.parametrize("kind", [Rumour.RECORD, Rumour.HELD])
+def test_one_that_is_gone_here_and_there_for_another_is_told_so(kind: Rumour, state: str) -> None:
+    """Whoever told of it saw it later, perhaps: it says itself that it is there. Not who left."""
+    node = core()
+    knows(node, 1, 2)
+    node.take()
+    row = node.here.table.rows[handle(2)]
+    node.here.table.change(row, State[state], 0.0, handle(1))
+    brought = rumour_octets(kind, row.signed.raw)
+    node.arrived(1.0, arrival(message(Kind.RECORDS, brought)))
+    told = [HEAD.unpack_from(one.data)[1] for one in node.take()]
+    gone = state in ("UNREACHABLE", "FORGOTTEN")
+    warns = gone if kind == Rumour.RECORD else state == "ALIVE"
+    assert told == [Kind.WARN] * warns
+    assert node.opinions.checks == [handle(2)] * warns
 
 
 def digest_of(node: Core, number: int) -> int:

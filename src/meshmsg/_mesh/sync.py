@@ -307,6 +307,17 @@ class Syncer:
         if row is not None and row.state != State.LEFT:
             self.opinions.check(handle)
 
+    def _told_there(self, handle: bytes) -> None:
+        """Look for one that is gone here and there for who told of it; and tell it that it is gone.
+
+        It says otherwise to all. That alone is soon where many are back: who was cut off takes
+        itself for slow, as nobody answered it, and asks one at a time.
+        """
+        row = self.here.table.absent.get(handle)
+        if row is not None and row.state != State.LEFT:
+            self.opinions.check(handle)
+            self.opinions.warn(row)
+
     def on_want(self, now: float, arrival: Arrival) -> None:
         """Send the records that were asked for."""
         here, rows = self.here, self.here.table.rows
@@ -326,7 +337,7 @@ class Syncer:
                 if self.opinions.hear_record(now, body, arrival.source, sender, held=held):
                     new.append(body)
                 elif not held:
-                    self._there(version_of(body)[0])
+                    self._told_there(version_of(body)[0])
             elif kind == Rumour.LEFT:
                 self.opinions.hear_statement(now, kind, body)
         if len(new) > PASSED_ON_MAX:

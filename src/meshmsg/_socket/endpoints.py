@@ -159,8 +159,17 @@ def disconnect(self: State, url: str) -> None:
     _leave(self, url, lib.mm_disconnect(self._handle, encode_url(url)))
 
 
+def leave_node(self: State, url: str) -> None:
+    """As `disconnect`, but of what `connect_node` connected, if that is there.
+
+    Raises:
+        AddressError, ClosedError: As of `disconnect`.
+    """
+    _leave(self, url, lib.mm_leave(self._handle, encode_url(url), lib.MM_LEAVE_NODE))
+
+
 def retire(self: State, url: str) -> None:
-    """As `disconnect`, but the connection ends only when nothing is under way there.
+    """As `leave_node`, but the connection ends only when nothing is under way there.
 
     It gets nothing more. What was sent there is read, acknowledged or answered first, as the role
     goes, however long that takes; a peer that is only received from is asked for its last message.
@@ -168,7 +177,8 @@ def retire(self: State, url: str) -> None:
     Raises:
         AddressError, ClosedError: As of `disconnect`.
     """
-    _leave(self, url, lib.mm_retire(self._handle, encode_url(url)))
+    how = lib.MM_LEAVE_NODE | lib.MM_LEAVE_LATER
+    _leave(self, url, lib.mm_leave(self._handle, encode_url(url), how))
 
 
 def _leave(self: State, url: str, rc: int) -> None:

@@ -21,7 +21,7 @@ from meshmsg._mesh.keys.node import public_key
 from meshmsg._mesh.told import NODE_KEY, Event, Member, Record, Service, State
 from meshmsg._security.tls import NodeSecret, Secret, Tls
 from meshmsg._socket.base import SocketBase
-from meshmsg._socket.endpoints import connect_node, retire
+from meshmsg._socket.endpoints import connect_node, leave_node, retire
 from meshmsg._socket.peers import all_peers
 from meshmsg._socket.protection import policy_for
 from meshmsg.mesh._addresses import PROTECTED, tier, usable
@@ -351,7 +351,7 @@ class Follower:
         self,
         socket: SocketBase,
         url: str,
-        leave: Callable[[SocketBase, str], None] = SocketBase.disconnect,
+        leave: Callable[[SocketBase, str], None] = leave_node,
     ) -> None:
         self._dialed.pop(url, None)
         self._owners.pop(url, None)

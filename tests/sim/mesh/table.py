@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from math import ceil
 
 from . import scenes, targets
+from .branches import branches, heal_later
 from .memory import SERVICE, table_mib
 from .slow import SECONDS, slow
 
@@ -102,10 +103,16 @@ def heals(size: int, seeds: int) -> Iterator[str]:
     for share, apart in ((0.5, 600.0), (0.01, 60.0)):
         part = max(1, int(size * share))
         what = f"{part} and {size - part} are one again, after {apart:.0f} s"
-        ran = [
-            scenes.heal(scenes.split(size, seed, apart=apart, share=share))
-            for seed in range(few(seeds, size, apart / 10))
-        ]
+        count = few(seeds, size, apart / 10)
+        if count == seeds:
+            parted = (scenes.split(size, seed, apart=apart, share=share) for seed in range(seeds))
+            ran = [scenes.heal(world) for world in parted]
+        else:
+            what += f" (in {count} meshes)"
+            ran = []
+            for seed in range(count):
+                world = scenes.split(size, seed, apart=apart, share=share)
+                ran += branches(world, range(seeds // count), heal_later)
         yield line(what, f"<= {targets.HEAL:.0f} s", ran, "s")
 
 

@@ -1,8 +1,8 @@
 """Whom to speak to who is not a member that is there: seeds, and those who are gone.
 
 Not here: what is said (sync.py). Law: however many addresses are known, one is tried at a time,
-but for a node that knows nobody, which tries up to `SIDE_BY_SIDE`; who was tried waits for all who
-were not.
+but for a node that sees nobody: it tries up to `SIDE_BY_SIDE`, and `AT_ONCE` of those who are gone;
+a seed that was tried waits for all that were not.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ..here import Here
 from ..limits import ENDPOINT_MAX, SEEDS_MAX
 from ..probe import Prober
 from ..sync import Syncer
-from ..table import HERE
+from ..table import HERE, Row
 from ..told import State
 
 AT_ONCE = 3
-"""Seeds that are tried at once by a node that knows nobody; others follow soon, if none answers."""
+"""Seeds that are tried at once by a node that sees nobody; others follow soon, if none answers."""
 SIDE_BY_SIDE = 32
 """Seeds that are tried between two pauses, and wait for an answer side by side."""
 REFUSED_MAX = 61
@@ -90,11 +90,17 @@ class Dialer:
         self.syncer.send_hello(address)
 
     def _join(self, now: float) -> None:
-        """Try a few more; pause once so many wait for an answer, or all were tried."""
+        """Try a few more; pause once so many wait for an answer, or all were tried.
+
+        Who is gone may be back, too, and is tried behind each pause: maybe no seed is any more.
+        """
         seeds = self._others()
         waiting = self._waiting(seeds)
         if not self._begun:  # a pause is over
             self._free = REFUSED_MAX
+            gone = self._gone()
+            for row in self.here.rng.sample(gone, min(AT_ONCE, len(gone))):
+                self._ask(now, row)
             if not waiting:  # all were: the next round, after a longer pause
                 self._round += 1
                 self._wait = min(self.here.times.join_max, self._wait * 1.5)
@@ -117,10 +123,18 @@ class Dialer:
             self._free -= 1
             self._try(other)
 
+    def _gone(self) -> list[Row]:
+        """Return those who did not say that they leave."""
+        return [row for row in self.here.table.absent.values() if row.state != State.LEFT]
+
+    def _ask(self, now: float, row: Row) -> None:
+        """Look whether one who is gone is back."""
+        self.here.send(row, self.syncer.hello(row))
+        self.prober.begin(now, row)
+
     def _heal(self, now: float) -> None:
         table = self.here.table
-        gone = [row for row in table.absent.values() if row.state != State.LEFT]
-        seeds = self._others()
+        gone, seeds = self._gone(), self._others()
         if seeds:
             there = (row for row in table.rows.values() if row.state in HERE)
             known = {address for row in there for address in row.signed.record.addresses}
@@ -130,8 +144,7 @@ class Dialer:
             return
         index = self.here.rng.randrange(count)
         if index < len(gone):
-            self.here.send(gone[index], self.syncer.hello(gone[index]))
-            self.prober.begin(now, gone[index])
+            self._ask(now, gone[index])
         else:
             waiting = self._waiting(seeds)
             if not waiting:
