@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import ceil
 
 from meshmsg._mesh.core import Core
-from meshmsg._mesh.joining.dialing import AT_ONCE, REFUSED_MAX, SIDE_BY_SIDE
+from meshmsg._mesh.joining.dialing import AT_ONCE, REFUSED_MAX, SIDE_BY_SIDE, TRIES
 from meshmsg._mesh.messages import Kind
-from tests.support.mesh_nodes import core, exchange, knows
+from meshmsg._mesh.told import State
+from tests.support.mesh_nodes import core, exchange, handle, knows, signed_octets
 
 LIVE = "tcp://10.0.0.1:7450"
 
@@ -97,8 +98,10 @@ def test_once_one_answers_no_more_are_tried_beside_it() -> None:
     knows(node, 1)
     node.dialer.met(0.01)
     assert node.dialer.next_at >= 0.75 * node.here.times.heal
-    assert len(handful(node, refused=False)) == 1
+    assert len(handful(node, refused=False)) == TRIES // 2
     assert not node.dialer._begun
+    knows(node, *range(2, TRIES))
+    assert len(handful(node, refused=False)) == 1
 
 
 def test_a_live_one_among_the_dead_is_met_in_the_first_round() -> None:
@@ -147,12 +150,38 @@ def test_a_refusal_of_whom_nobody_dialed_or_beside_members_is_nothing() -> None:
 
 
 def test_a_node_that_has_members_tries_seeds_it_has_not_tried_first() -> None:
-    """One at a time, each before any is tried again."""
+    """Each before any is tried again; as many at a time as the mesh is small."""
     node, silent = core(), addresses(8)
     knows(node, 1)
     node.seeds(0.0, silent)
-    found = [one for _ in range(8) for one in round_of(node, refused=False)]
-    assert sorted(found) == sorted(silent)
+    for _ in range(3):
+        found = [one for _ in range(2) for one in round_of(node, refused=False)]
+        assert sorted(found) == sorted(silent)
+
+
+def test_who_went_last_is_tried_soon_however_many_went_before() -> None:
+    """Most of those are for good: a thousand of them hid the other part of a mesh that was parted.
+
+    Those whose next lives are there do not count as the last ones.
+    """
+    node = core(5_000)
+    for number in range(1, 1_001):
+        raw = signed_octets(number)
+        assert node.opinions.hear_record(0.0, raw, f"tcp://{number}:1", handle(number))
+    for number in range(1, 1_001):
+        row = node.here.table.rows[handle(number)]
+        gone = State.FORGOTTEN if number <= 990 else State.UNREACHABLE
+        node.here.table.change(row, gone, float(number), handle(number))
+    for number in range(20):  # later lives
+        raw = signed_octets(2_000 + number, name=f"node-{1_000 - number}")
+        assert node.opinions.hear_record(2e3, raw, f"tcp://{number}:1", handle(2_000 + number))
+    node.take()
+    node.dialer.met(2e3)
+    tried = [one for _ in range(80) for one in handful(node, refused=False)]
+    last = [f"tcp://10.0.0.{number}:7450" for number in range(973, 981)]
+    assert set(last) <= set(tried)
+    assert len(tried) == 80
+    assert len(set(tried) - set(last)) > 10
 
 
 def test_one_that_begins_late_is_tried_in_each_round_of_the_dead() -> None:

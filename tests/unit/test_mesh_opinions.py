@@ -219,6 +219,43 @@ def test_a_member_refutes_by_a_higher_incarnation() -> None:
     assert kinds(node) == [EventKind.UP]
 
 
+@pytest.mark.parametrize("state", ["UNREACHABLE", "FORGOTTEN", "LEFT"])
+def test_who_is_gone_is_not_there_by_a_newer_record_of_who_holds_it_for_gone_too(
+    state: str,
+) -> None:
+    """It refuted something before it was gone: it was up again for a node that was cut off then."""
+    node = meeting(1, 2, 3, 4)
+    suspect(node, 1, 2, 3, 4)
+    over(node, 1e6)
+    node.here.table.change(row_of(node, 1), State[state], 1e6, handle(2))
+    node.events()
+    node.opinions.checks.clear()
+    raw = signed_octets(1, incarnation=3, seq=4)
+    assert node.opinions.hear_record(1e6, raw, "tcp://10.0.0.9:1", handle(2), held=True)
+    assert row_of(node, 1).state == State[state]
+    assert row_of(node, 1).signed.raw == raw
+    assert not node.events()
+    assert node.opinions.checks == [handle(1)]
+    node.take()
+    hear(node, 1, incarnation=4, seq=5)
+    assert kinds(node) == [EventKind.UP]
+
+
+@pytest.mark.parametrize("suspected", [True, False])
+def test_who_is_there_is_asked_if_a_newer_record_comes_of_who_holds_it_for_gone(
+    suspected: bool,
+) -> None:
+    """What it refuted is over; what the other one holds it for may be true."""
+    node = meeting(1, 2, 3, 4)
+    if suspected:
+        suspect(node, 1, 2)
+    node.opinions.checks.clear()
+    raw = signed_octets(1, incarnation=3, seq=4)
+    assert node.opinions.hear_record(0.0, raw, "tcp://10.0.0.9:1", handle(2), held=True)
+    assert row_of(node, 1).state == State.ALIVE
+    assert node.opinions.checks == [handle(1)]
+
+
 def test_who_was_heard_just_now_is_not_suspected_but_warned() -> None:
     """A live connection wins over a rumour."""
     node = meeting(1, 2, 3, 4)

@@ -16,9 +16,9 @@ from meshmsg._mesh.messages import (
 )
 from meshmsg._mesh.octets import Rumour, cluster_tag, rumour_octets
 from meshmsg._mesh.packing import unpacked
-from meshmsg._mesh.sync import ASKED_MAX
+from meshmsg._mesh.sync import AGREE, ASKED_MAX
 from meshmsg._mesh.told import State
-from tests.support.mesh_nodes import answers, arrival, core, handle, knows
+from tests.support.mesh_nodes import answers, arrival, core, handle, knows, signed_octets
 
 
 def message(kind: Kind, body: bytes) -> bytes:
@@ -90,6 +90,36 @@ def test_one_that_is_gone_here_and_there_for_another_is_told_so(kind: Rumour, st
     warns = gone if kind == Rumour.RECORD else state == "ALIVE"
     assert told == [Kind.WARN] * warns
     assert node.opinions.checks == [handle(2)] * warns
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_a_sync_brings_of_one_that_is_held_for_gone_is_not_passed_on(known: bool) -> None:
+    """Others would take it for there. A record of one who is there is passed on."""
+    node = core()
+    knows(node, 1, 2, *([3] if known else []))
+    node.syncer.agreed = AGREE
+    node.here.rumours.drop(handle(3))
+    brought = rumour_octets(Rumour.HELD, signed_octets(3, incarnation=2, seq=2))
+    node.arrived(1.0, arrival(message(Kind.RECORDS, brought)))
+    assert node.here.table.rows[handle(3)].signed.record.incarnation == 2
+    assert not node.here.rumours
+    brought = rumour_octets(Rumour.RECORD, signed_octets(3, incarnation=3, seq=3))
+    node.arrived(1.0, arrival(message(Kind.RECORDS, brought)))
+    assert node.here.rumours
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_a_sync_says_of_each_whether_it_is_there(state: State) -> None:
+    """Who is asked for a record gives it with that, or who left is UP for a moment."""
+    node = core()
+    knows(node, 1, 2)
+    node.take()
+    row = node.here.table.rows[handle(2)]
+    node.here.table.change(row, state, 0.0, handle(1))
+    node.arrived(0.0, arrival(message(Kind.WANT, handle(2))))
+    (answer,) = answers(node)
+    kind = Rumour.RECORD if state in (State.ALIVE, State.SUSPECT) else Rumour.HELD
+    assert answer.data[HEAD.size :] == rumour_octets(kind, row.signed.raw)
 
 
 def digest_of(node: Core, number: int) -> int:

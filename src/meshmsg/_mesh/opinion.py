@@ -97,7 +97,7 @@ class Opinions:
         if row is None:
             self._enter(now, signed, by, held, source)
         else:
-            self._renew(now, row, signed)
+            self._renew(now, row, signed, held)
         return True
 
     def _enter(self, now: float, signed: Signed, by: bytes, held: bool, source: str) -> None:
@@ -140,12 +140,18 @@ class Opinions:
         elif row.state == State.UNREACHABLE and _was_asked(row):
             self.forget(now, row)
 
-    def _renew(self, now: float, row: Row, signed: Signed) -> None:
+    def _renew(self, now: float, row: Row, signed: Signed, held: bool) -> None:
+        """Take the newer record of a member; held: who sent it holds it UNREACHABLE, too."""
         here, before = self.here, row.signed.record
         here.table.replace(row, signed)
         record = signed.record
         accused = row.suspicion.incarnation if row.suspicion else before.incarnation
-        if row.state != State.ALIVE and record.incarnation > accused:
+        if held:
+            self.check(signed.handle)
+        if held and row.state not in HERE:
+            if row.suspicion is not None:  # what it said against that was not enough
+                row.suspicion.incarnation = max(accused, record.incarnation)
+        elif row.state != State.ALIVE and record.incarnation > accused:
             self._alive(now, row, signed.handle)
         same = (before.services, before.addresses, before.name, before.host, before.zone)
         if same != (record.services, record.addresses, record.name, record.host, record.zone):

@@ -40,7 +40,7 @@ from .octets import (
 )
 from .opinion import Opinions
 from .packing import packed
-from .table import STANDING, Row
+from .table import HERE, STANDING, Row
 from .told import Arrival, Send, State
 
 AT = HEAD.size
@@ -274,7 +274,7 @@ class Syncer:
 
     def _octets(self, row: Row) -> bytes:
         """Return what a sync brings of a member."""
-        kind = Rumour.HELD if row.state == State.UNREACHABLE else Rumour.RECORD
+        kind = Rumour.RECORD if row.state in HERE else Rumour.HELD
         data = rumour_octets(kind, row.signed.raw)
         if isinstance(row.proof, Statement):
             data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
@@ -330,17 +330,19 @@ class Syncer:
         """Take records; a few that are new are passed on, many are what others sync, too."""
         if len(arrival.data) > SYNC_MAX:
             raise MalformedError(f"{len(arrival.data)} octets of records, at most {SYNC_MAX}")
-        new: list[bytes] = []
+        new, count = list[bytes](), 0
         for kind, body in rumours_of(arrival.data, AT):
             if kind in (Rumour.RECORD, Rumour.HELD):
                 held = kind == Rumour.HELD
                 if self.opinions.hear_record(now, body, arrival.source, sender, held=held):
-                    new.append(body)
+                    count += 1
+                    if not held:  # else others would take it for there
+                        new.append(body)
                 elif not held:
                     self._told_there(version_of(body)[0])
             elif kind == Rumour.LEFT:
                 self.opinions.hear_statement(now, kind, body)
-        if len(new) > PASSED_ON_MAX:
+        if count > PASSED_ON_MAX:
             self.restless(now)
         else:
             for raw in new:

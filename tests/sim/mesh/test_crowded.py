@@ -40,7 +40,7 @@ def test_a_crowded_mesh_heals_in_time_and_few_are_taken_for_gone_for_it(
 
     From FULL on false alarms are counted over several runs; a storm would be hundreds in one.
     """
-    runs, alarms = seeds(5, cost=20), 0
+    runs, alarms = seeds(8, cost=20), 0
     for seed in runs:
         world = crowd(1 + seed, load)
         assert world.used / world.now / 2 == pytest.approx(busy, abs=0.05), "of both processors"

@@ -8,6 +8,8 @@ a seed that was tried waits for all that were not.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import nlargest
+from itertools import filterfalse
 
 from ..here import Here
 from ..limits import ENDPOINT_MAX, SEEDS_MAX
@@ -22,6 +24,12 @@ SIDE_BY_SIDE = 32
 """Seeds that are tried between two pauses, and wait for an answer side by side."""
 REFUSED_MAX = 61
 """Places that refusals free between two pauses, each for one more seed."""
+
+TRIES = 8
+"""Tries of those who are not there, of all members together, in `Times.heal`: at least."""
+LATELY_MAX = 8
+"""Those who are gone, and went last: of them is every other try of one who is gone."""
+SEED, ANYBODY, LATELY = range(3)
 
 
 class Dialer:
@@ -99,8 +107,8 @@ class Dialer:
         if not self._begun:  # a pause is over
             self._free = REFUSED_MAX
             gone = self._gone()
-            for row in self.here.rng.sample(gone, min(AT_ONCE, len(gone))):
-                self._ask(now, row)
+            for _ in range(AT_ONCE):
+                self._try_one(now, gone, [])
             if not waiting:  # all were: the next round, after a longer pause
                 self._round += 1
                 self._wait = min(self.here.times.join_max, self._wait * 1.5)
@@ -133,21 +141,43 @@ class Dialer:
         self.prober.begin(now, row)
 
     def _heal(self, now: float) -> None:
+        """Try some who are not there: one, and more in a mesh in which few do that."""
         table = self.here.table
         gone, seeds = self._gone(), self._others()
         if seeds:
             there = (row for row in table.rows.values() if row.state in HERE)
             known = {address for row in there for address in row.signed.record.addresses}
             seeds = [address for address in seeds if address not in known]
-        count = len(gone) + len(seeds)
-        if not count:
+        for _ in range(max(1, TRIES // self.here.members)):
+            self._try_one(now, gone, seeds)
+
+    def _try_one(self, now: float, gone: list[Row], seeds: list[str]) -> None:
+        """Try a seed, one of those who are gone, or of the last of these, each as often; it is
+        taken out of its list. Many are gone for good, and most of those longer than a cut lasts."""
+        rng = self.here.rng
+        ways = [SEED] * bool(seeds) + [ANYBODY, LATELY] * bool(gone)
+        if not ways:
             return
-        index = self.here.rng.randrange(count)
-        if index < len(gone):
-            self._ask(now, gone[index])
-        else:
+        way = ways[int(rng.random() * len(ways))]
+        if way == SEED:
             waiting = self._waiting(seeds)
             if not waiting:
                 self._round += 1
                 waiting = self._waiting(seeds)
+            seeds.remove(waiting[0])
             self._try(waiting[0])
+            return
+        some = gone
+        if way == LATELY:
+            some = nlargest(LATELY_MAX, filterfalse(self._replaced, gone), key=_since) or gone
+        row = some[int(rng.random() * len(some))]
+        gone.remove(row)
+        self._ask(now, row)
+
+    def _replaced(self, row: Row) -> bool:
+        """Whether another one with its name is there: most likely its next life."""
+        return any(other.state in HERE for other in self.here.table.named(row.signed.record.name))
+
+
+def _since(row: Row) -> float:
+    return row.since
