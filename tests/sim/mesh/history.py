@@ -41,7 +41,6 @@ class History:
         for host in self.world.hosts[1:]:
             host.core.seeds(self.world.clock(host), (self.first.address,))
             self.world.acted(host)
-        self.size = size
         self.log: list[str] = []
         """What happened, for who reads a failure."""
         self.things: tuple[Callable[[], str], ...] = (
