@@ -184,6 +184,24 @@ def test_who_went_last_is_tried_soon_however_many_went_before() -> None:
     assert len(set(tried) - set(last)) > 10
 
 
+def test_who_was_forgotten_later_went_no_later() -> None:
+    """It counts since when one is gone, and not a node's own earlier lives, nor those of others."""
+    node = core(500)
+    knows(node, *range(1, 40))
+    for number in range(1, 31):  # gone for ten minutes, and forgotten just now
+        row = node.here.table.rows[handle(number)]
+        row.heard = 0.0
+        node.here.table.change(row, State.FORGOTTEN, 600.0, handle(number))
+    late = node.here.table.rows[handle(31)]
+    node.here.table.change(late, State.UNREACHABLE, 590.0, handle(31))
+    for number in range(9):  # its own earlier lives, and those of one who is there
+        raw = signed_octets(1_000 + number, name="node-500" if number % 2 else "node-39")
+        assert node.opinions.hear_record(595.0, raw, "tcp://1:1", handle(1), held=True)
+    last = node.dialer._last(node.dialer._gone())
+    assert last[0] is late
+    assert {row.signed.record.name for row in last} & {"node-500", "node-39"} == set()
+
+
 def test_one_that_begins_late_is_tried_in_each_round_of_the_dead() -> None:
     """A pause is at most `join_max` by then: no more than that passes for it."""
     node = core()

@@ -219,7 +219,7 @@ def test_a_member_refutes_by_a_higher_incarnation() -> None:
     assert kinds(node) == [EventKind.UP]
 
 
-@pytest.mark.parametrize("state", ["UNREACHABLE", "FORGOTTEN", "LEFT"])
+@pytest.mark.parametrize("state", ["UNREACHABLE", "FORGOTTEN"])
 def test_who_is_gone_is_not_there_by_a_newer_record_of_who_holds_it_for_gone_too(
     state: str,
 ) -> None:

@@ -16,7 +16,7 @@ from meshmsg._mesh.messages import (
 )
 from meshmsg._mesh.octets import Rumour, cluster_tag, rumour_octets
 from meshmsg._mesh.packing import unpacked
-from meshmsg._mesh.sync import AGREE, ASKED_MAX
+from meshmsg._mesh.sync import AGREE, ASKED_MAX, TOLD_AGAIN_S, TOLD_MAX
 from meshmsg._mesh.told import State
 from tests.support.mesh_nodes import answers, arrival, core, handle, knows, signed_octets
 
@@ -92,6 +92,45 @@ def test_one_that_is_gone_here_and_there_for_another_is_told_so(kind: Rumour, st
     assert node.opinions.checks == [handle(2)] * warns
 
 
+def warned(node: Core) -> int:
+    """How many messages say to somebody that it is held for gone, since it was asked last."""
+    return sum(HEAD.unpack_from(one.data)[1] == Kind.WARN for one in node.take())
+
+
+def test_who_is_gone_here_is_told_so_once_a_second_and_not_all_at_once() -> None:
+    """One record may stand in a message again and again, and a thousand may be forgotten."""
+    node = core(5_000)
+    numbers = range(1, TOLD_MAX + 40)
+    knows(node, *numbers)
+    for number in numbers:
+        row = node.here.table.rows[handle(number)]
+        node.here.table.change(row, State.FORGOTTEN, 0.0, handle(number))
+    node.take()
+
+    def brought(now: float, *of: int) -> int:
+        body = b"".join(rumour_octets(Rumour.RECORD, signed_octets(number)) for number in of)
+        node.arrived(now, arrival(message(Kind.RECORDS, body)))
+        return warned(node)
+
+    assert brought(1.0, *[1] * 50) == 1
+    assert brought(1.0 + 0.9 * TOLD_AGAIN_S, 1) == 0
+    assert brought(1.0 + TOLD_AGAIN_S, 1) == 1
+    few = [numbers[at : at + 10] for at in range(0, len(numbers), 10)]
+    assert sum(brought(9.0, *some) for some in few) == TOLD_MAX
+    assert sum(brought(9.0 + TOLD_AGAIN_S, *some) for some in few) == TOLD_MAX
+
+
+def test_who_says_something_new_and_is_forgotten_is_told_so() -> None:
+    """What it offers now does not say that it is there."""
+    node = core()
+    knows(node, 1, 2)
+    node.here.table.change(node.here.table.rows[handle(2)], State.FORGOTTEN, 0.0, handle(1))
+    node.take()
+    newer = rumour_octets(Rumour.RECORD, signed_octets(2, seq=2))
+    node.arrived(1.0, arrival(message(Kind.RECORDS, newer)))
+    assert warned(node) == 1
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_what_a_sync_brings_of_one_that_is_held_for_gone_is_not_passed_on(known: bool) -> None:
     """Others would take it for there. A record of one who is there is passed on."""
@@ -110,7 +149,7 @@ def test_what_a_sync_brings_of_one_that_is_held_for_gone_is_not_passed_on(known:
 
 @pytest.mark.parametrize("state", list(State))
 def test_a_sync_says_of_each_whether_it_is_there(state: State) -> None:
-    """Who is asked for a record gives it with that, or who left is UP for a moment."""
+    """Who left is known by its own word, which goes with it."""
     node = core()
     knows(node, 1, 2)
     node.take()
@@ -118,7 +157,8 @@ def test_a_sync_says_of_each_whether_it_is_there(state: State) -> None:
     node.here.table.change(row, state, 0.0, handle(1))
     node.arrived(0.0, arrival(message(Kind.WANT, handle(2))))
     (answer,) = answers(node)
-    kind = Rumour.RECORD if state in (State.ALIVE, State.SUSPECT) else Rumour.HELD
+    gone = state in (State.UNREACHABLE, State.FORGOTTEN)
+    kind = Rumour.HELD if gone else Rumour.RECORD
     assert answer.data[HEAD.size :] == rumour_octets(kind, row.signed.raw)
 
 

@@ -124,7 +124,7 @@ class Times:
     sync_idle: float = 30.0
     """Between two syncs afterwards, times the logarithm of the number of members over 32."""
     heal: float = 10.0
-    """Between two tries to reach one who is unreachable or forgotten, or a seed."""
+    """Between two rounds of tries to reach who is unreachable or forgotten, or a seed."""
     beside: float = 0.04
     """Between two handfuls of seeds that are tried side by side, as long as nobody answers."""
     join: float = 0.5

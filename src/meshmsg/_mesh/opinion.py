@@ -148,7 +148,7 @@ class Opinions:
         accused = row.suspicion.incarnation if row.suspicion else before.incarnation
         if held:
             self.check(signed.handle)
-        if held and row.state not in HERE:
+        if held and row.state in (State.UNREACHABLE, State.FORGOTTEN):
             if row.suspicion is not None:  # what it said against that was not enough
                 row.suspicion.incarnation = max(accused, record.incarnation)
         elif row.state != State.ALIVE and record.incarnation > accused:
@@ -385,12 +385,16 @@ class Opinions:
             self.forget(now, row)
 
     def _replaced(self, row: Row) -> bool:
-        """Whether a later start has its name and is there."""
-        here, name = self.here, row.signed.record.name
-        if here.me.record.name == name:
+        """Whether a later start has its name: one that is there, or is gone as well by now."""
+        here, record = self.here, row.signed.record
+        if here.me.record.name == record.name:
             return True
-        named = here.table.named(name)
-        return any(o.state == State.ALIVE and _is_later(o, row) for o in named)
+        for other in here.table.named(record.name):
+            if other.state == State.ALIVE and _is_later(other, row):
+                return True
+            if other.signed.record.boot_epoch > record.boot_epoch and other.state not in HERE:
+                return True
+        return False
 
     def forget(self, now: float, row: Row) -> None:
         """Wait for a member no more."""

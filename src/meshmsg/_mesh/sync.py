@@ -40,7 +40,7 @@ from .octets import (
 )
 from .opinion import Opinions
 from .packing import packed
-from .table import HERE, STANDING, Row
+from .table import STANDING, Row
 from .told import Arrival, Send, State
 
 AT = HEAD.size
@@ -63,6 +63,10 @@ PACED_BY = 1.2
 PASSED_ON_MAX = 2
 """New records of one message of a sync that are passed on as rumours, too. More have this node sync
 often: else others would hear of them by neither way."""
+TOLD_AGAIN_S = 1.0
+"""Seconds until one is told again that it is gone here, who is there for others."""
+TOLD_MAX = 128
+"""Members that are told so in that time: each is a connection, of `CONNECTIONS_MAX`."""
 FIRST = 1
 """The incarnation of who was never accused."""
 ASKED_MAX = 32
@@ -88,6 +92,8 @@ class Syncer:
         self._asked_anybody = 0
         """Syncs that were begun with whoever is at an address."""
         self._allowance, self._allowed_at = SYNC_PER_SECOND, 0.0
+        self._told: dict[bytes, float] = {}
+        """Members that were told lately that they are gone here, and when."""
 
     def tick(self, now: float) -> None:
         """Begin a sync with some member, if it is due."""
@@ -274,7 +280,8 @@ class Syncer:
 
     def _octets(self, row: Row) -> bytes:
         """Return what a sync brings of a member."""
-        kind = Rumour.RECORD if row.state in HERE else Rumour.HELD
+        gone = row.state in (State.UNREACHABLE, State.FORGOTTEN)
+        kind = Rumour.HELD if gone else Rumour.RECORD
         data = rumour_octets(kind, row.signed.raw)
         if isinstance(row.proof, Statement):
             data += rumour_octets(Rumour.LEFT, statement_raw(row.proof))
@@ -307,15 +314,19 @@ class Syncer:
         if row is not None and row.state != State.LEFT:
             self.opinions.check(handle)
 
-    def _told_there(self, handle: bytes) -> None:
+    def _told_there(self, now: float, handle: bytes) -> None:
         """Look for one that is gone here and there for who told of it; and tell it that it is gone.
 
         It says otherwise to all. That alone is soon where many are back: who was cut off takes
         itself for slow, as nobody answered it, and asks one at a time.
         """
         row = self.here.table.absent.get(handle)
-        if row is not None and row.state != State.LEFT:
-            self.opinions.check(handle)
+        if row is None or row.state == State.LEFT:
+            return
+        self.opinions.check(handle)
+        self._told = {one: at for one, at in self._told.items() if now - at < TOLD_AGAIN_S}
+        if handle not in self._told and len(self._told) < TOLD_MAX:
+            self._told[handle] = now
             self.opinions.warn(row)
 
     def on_want(self, now: float, arrival: Arrival) -> None:
@@ -327,7 +338,10 @@ class Syncer:
         self._records(now, arrival, self._mine(here.me.handle in wanted) + known)
 
     def on_records(self, now: float, arrival: Arrival, sender: bytes) -> None:
-        """Take records; a few that are new are passed on, many are what others sync, too."""
+        """Take records; a few that are new are passed on, many are what others sync, too.
+
+        What is said of one who is held for gone is not: others would take it for there.
+        """
         if len(arrival.data) > SYNC_MAX:
             raise MalformedError(f"{len(arrival.data)} octets of records, at most {SYNC_MAX}")
         new, count = list[bytes](), 0
@@ -336,10 +350,10 @@ class Syncer:
                 held = kind == Rumour.HELD
                 if self.opinions.hear_record(now, body, arrival.source, sender, held=held):
                     count += 1
-                    if not held:  # else others would take it for there
+                    if not held:
                         new.append(body)
-                elif not held:
-                    self._told_there(version_of(body)[0])
+                if not held:
+                    self._told_there(now, version_of(body)[0])
             elif kind == Rumour.LEFT:
                 self.opinions.hear_statement(now, kind, body)
         if count > PASSED_ON_MAX:

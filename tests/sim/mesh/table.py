@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from math import ceil
 
 from . import scenes, targets
-from .branches import branches, heal_later
+from .branches import LONGER_S, branches, heal_later
 from .memory import SERVICE, table_mib
 from .slow import SECONDS, slow
 
@@ -108,7 +108,7 @@ def heals(size: int, seeds: int) -> Iterator[str]:
             parted = (scenes.split(size, seed, apart=apart, share=share) for seed in range(seeds))
             ran = [scenes.heal(world) for world in parted]
         else:
-            what += f" (in {count} meshes)"
+            what += f" or up to {LONGER_S:.0f} more, of {count} that were parted"
             ran = []
             for seed in range(count):
                 world = scenes.split(size, seed, apart=apart, share=share)

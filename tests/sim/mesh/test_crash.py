@@ -108,3 +108,28 @@ def test_all_but_two_leave_together_and_are_left_with_those(size: int, few: int)
             assert scenes.states(world, host) == {State.LEFT}, f"seed {seed}"
         for host in stay:
             assert scenes.states(world, host) <= {State.ALIVE}, f"seed {seed}"
+
+
+@pytest.mark.parametrize("ends", ["leaves", "crashes"])
+def test_who_was_cut_off_agrees_soon_about_two_lives_that_are_both_over(ends: str) -> None:
+    """One ended and started again, and that one ended, too. All have the same directory then: else
+    who was cut off would sync again and again until it has forgotten the first one."""
+    for seed in seeds(4):
+        world = scenes.formed(8, seed)
+        cut, old = world.hosts[0], world.hosts[3]
+        cut.group = 1
+        world.crash(old)
+        world.run(world.now + 15.0)
+        new = world.host(old.name, seeds=(world.hosts[1].address,))
+        world.run(world.now + 5.0)
+        if ends == "leaves":
+            new.core.leave(world.clock(new))
+            world.acted(new)
+            world.run(world.now + 0.6)
+        world.crash(new)
+        world.run(world.now + 15.0)
+        cut.group = 0
+        world.run(world.now + 30.0)
+        digests = {host.core.here.table.digest for host in world.hosts if host.up}
+        assert len(digests) == 1, f"seed {seed}"
+        assert scenes.states(world, old) == {State.FORGOTTEN}, f"seed {seed}"

@@ -1,15 +1,15 @@
 """Whom to speak to who is not a member that is there: seeds, and those who are gone.
 
-Not here: what is said (sync.py). Law: however many addresses are known, one is tried at a time,
-but for a node that sees nobody: it tries up to `SIDE_BY_SIDE`, and `AT_ONCE` of those who are gone;
-a seed that was tried waits for all that were not.
+Not here: what is said (sync.py). Law: however many addresses are known, a node tries few of them
+at a time: one, in a mesh of `TRIES` or more; who sees nobody tries up to `SIDE_BY_SIDE` seeds and
+`AT_ONCE` who are gone. A seed that was tried waits for all that were not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import nlargest
-from itertools import filterfalse
+from math import ceil
 
 from ..here import Here
 from ..limits import ENDPOINT_MAX, SEEDS_MAX
@@ -19,7 +19,8 @@ from ..table import HERE, Row
 from ..told import State
 
 AT_ONCE = 3
-"""Seeds that are tried at once by a node that sees nobody; others follow soon, if none answers."""
+"""Seeds that are tried at once by a node that sees nobody; others follow soon, if none answers. As
+many of those who are gone are tried behind each pause."""
 SIDE_BY_SIDE = 32
 """Seeds that are tried between two pauses, and wait for an answer side by side."""
 REFUSED_MAX = 61
@@ -29,7 +30,6 @@ TRIES = 8
 """Tries of those who are not there, of all members together, in `Times.heal`: at least."""
 LATELY_MAX = 8
 """Those who are gone, and went last: of them is every other try of one who is gone."""
-SEED, ANYBODY, LATELY = range(3)
 
 
 class Dialer:
@@ -107,8 +107,7 @@ class Dialer:
         if not self._begun:  # a pause is over
             self._free = REFUSED_MAX
             gone = self._gone()
-            for _ in range(AT_ONCE):
-                self._try_one(now, gone, [])
+            self._try_some(now, gone, [], AT_ONCE)
             if not waiting:  # all were: the next round, after a longer pause
                 self._round += 1
                 self._wait = min(self.here.times.join_max, self._wait * 1.5)
@@ -148,36 +147,49 @@ class Dialer:
             there = (row for row in table.rows.values() if row.state in HERE)
             known = {address for row in there for address in row.signed.record.addresses}
             seeds = [address for address in seeds if address not in known]
-        for _ in range(max(1, TRIES // self.here.members)):
-            self._try_one(now, gone, seeds)
+        self._try_some(now, gone, seeds, ceil(TRIES / self.here.members))
 
-    def _try_one(self, now: float, gone: list[Row], seeds: list[str]) -> None:
-        """Try a seed, one of those who are gone, or of the last of these, each as often; it is
-        taken out of its list. Many are gone for good, and most of those longer than a cut lasts."""
-        rng = self.here.rng
-        ways = [SEED] * bool(seeds) + [ANYBODY, LATELY] * bool(gone)
-        if not ways:
-            return
-        way = ways[int(rng.random() * len(ways))]
-        if way == SEED:
+    def _try_some(self, now: float, gone: list[Row], seeds: list[str], count: int) -> None:
+        """Try so many, each once: a seed, one of those who are gone, or of the last of these, each
+        as often. Many are gone for good, and most of those longer than a cut lasts."""
+        rng, last = self.here.rng, self._last(gone)
+        for _ in range(count):
+            ways: list[list[Row] | None] = [None] * bool(seeds)
+            ways += [gone, last or gone] * bool(gone)
+            if not ways:
+                return
+            some = ways[int(rng.random() * len(ways))]
+            if some is None:
+                self._try_seed(seeds)
+                continue
+            row = some[int(rng.random() * len(some))]
+            gone.remove(row)
+            if row in last:
+                last.remove(row)
+            self._ask(now, row)
+
+    def _try_seed(self, seeds: list[str]) -> None:
+        """Try one, and take it out of the list."""
+        waiting = self._waiting(seeds)
+        if not waiting:
+            self._round += 1
             waiting = self._waiting(seeds)
-            if not waiting:
-                self._round += 1
-                waiting = self._waiting(seeds)
-            seeds.remove(waiting[0])
-            self._try(waiting[0])
-            return
-        some = gone
-        if way == LATELY:
-            some = nlargest(LATELY_MAX, filterfalse(self._replaced, gone), key=_since) or gone
-        row = some[int(rng.random() * len(some))]
-        gone.remove(row)
-        self._ask(now, row)
+        seeds.remove(waiting[0])
+        self._try(waiting[0])
 
-    def _replaced(self, row: Row) -> bool:
-        """Whether another one with its name is there: most likely its next life."""
-        return any(other.state in HERE for other in self.here.table.named(row.signed.record.name))
+    def _last(self, gone: list[Row]) -> list[Row]:
+        """Return those who went last. Not who has a next life, as far as its name tells."""
+        if not gone:
+            return []
+        rows, times = self.here.table.rows.values(), self.here.times
+        names = {row.signed.record.name for row in rows if row.state in HERE}
+        names.add(self.here.me.record.name)
 
+        def went(row: Row) -> float:
+            """When it became unreachable: who is forgotten was so for long."""
+            if row.state != State.FORGOTTEN:
+                return row.since
+            return row.since - (times.forget_unheard if row.heard is None else times.forget)
 
-def _since(row: Row) -> float:
-    return row.since
+        alone = (row for row in gone if row.signed.record.name not in names)
+        return nlargest(LATELY_MAX, alone, key=went)
