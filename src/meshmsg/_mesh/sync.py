@@ -308,11 +308,13 @@ class Syncer:
         if parts:
             here.answer(arrival, packed(head + b"".join(parts)))
 
-    def _there(self, handle: bytes) -> None:
-        """Look for one that is gone here and is there for another."""
+    def _there(self, handle: bytes) -> Row | None:
+        """Look for one that is gone here and is there for another; return it, if it is so."""
         row = self.here.table.absent.get(handle)
-        if row is not None and row.state != State.LEFT:
-            self.opinions.check(handle)
+        if row is None or row.state == State.LEFT:
+            return None
+        self.opinions.check(handle)
+        return row
 
     def _told_there(self, now: float, handle: bytes) -> None:
         """Look for one that is gone here and there for who told of it; and tell it that it is gone.
@@ -320,10 +322,9 @@ class Syncer:
         It says otherwise to all. That alone is soon where many are back: who was cut off takes
         itself for slow, as nobody answered it, and asks one at a time.
         """
-        row = self.here.table.absent.get(handle)
-        if row is None or row.state == State.LEFT:
+        row = self._there(handle)
+        if row is None:
             return
-        self.opinions.check(handle)
         self._told = {one: at for one, at in self._told.items() if now - at < TOLD_AGAIN_S}
         if handle not in self._told and len(self._told) < TOLD_MAX:
             self._told[handle] = now

@@ -18,6 +18,7 @@ between two of these."""
 FROZEN_S = 90.0
 """Seconds that a process is frozen at most."""
 LOSS = (0.0, 0.01, 0.1, 0.3)
+"""Shares of the messages that are lost at a time."""
 LEAVES_S = 0.6
 """Seconds that one which leaves is there, so that what it says is passed on."""
 SEEDS = 2

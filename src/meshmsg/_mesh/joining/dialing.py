@@ -106,8 +106,7 @@ class Dialer:
         waiting = self._waiting(seeds)
         if not self._begun:  # a pause is over
             self._free = REFUSED_MAX
-            gone = self._gone()
-            self._try_some(now, gone, [], AT_ONCE)
+            self._try_some(now, self._gone(), [], AT_ONCE)
             if not waiting:  # all were: the next round, after a longer pause
                 self._round += 1
                 self._wait = min(self.here.times.join_max, self._wait * 1.5)
