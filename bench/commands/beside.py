@@ -5,7 +5,9 @@ turn: of the first neither has imported the mesh, of the next both have, of the 
 members, with a secret. The members are compared with themselves, too: while their mesh works, and
 while it is stopped. Not here: what the processes do (ends/beside.py), the other members
 (ends/resting.py). Law: what is compared is measured within a second, in the order A B B A; what the
-threads of the mesh use is told apart; processes are new in each round, as no two are alike.
+threads of the mesh use is told apart. No two processes are as fast as each other: pairs are
+compared before the import, too, when all three are alike, and that ratio is taken out of the later
+one. They are new in each round.
 """
 
 from __future__ import annotations
@@ -170,19 +172,43 @@ class Pair:
             one.stop()
 
 
-class Unit:
-    """What was measured of two in turn, and counts as one: a pair, or those of one round."""
+Both = list[tuple[Figures, Figures]]
 
-    def __init__(self, pairs: list[tuple[Figures, Figures]]) -> None:
-        self._pairs = pairs
+
+class Unit:
+    """What was measured of two in turn, and counts as one: a pair, or those of one round.
+
+    before: The same of the two while they were alike, if they are processes of their own.
+    """
+
+    def __init__(self, pairs: Both, before: Both | None = None) -> None:
+        self._pairs, self._before = pairs, before
 
     def ratio(self, value: str) -> float:
-        """The median of its ratios."""
-        return statistics.median(one[value] / other[value] for one, other in self._pairs)
+        """The median of its ratios, by that of before."""
+        alike = 1.0 if self._before is None else _ratio(self._before, value)
+        return _ratio(self._pairs, value) / alike
 
     def sums(self, value: str) -> tuple[float, float]:
-        """Those of both sides."""
-        return sum(one[value] for one, _ in self._pairs), sum(o[value] for _, o in self._pairs)
+        """Those of both sides; the second one as if both had been as fast as each other before."""
+        one, other = _sums(self._pairs, value)
+        if self._before is None:
+            return one, other
+        was, other_was = _sums(self._before, value)
+        return one, other * was / other_was
+
+
+def _ratio(pairs: Both, value: str) -> float:
+    return statistics.median(one[value] / other[value] for one, other in pairs)
+
+
+def _sums(pairs: Both, value: str) -> tuple[float, float]:
+    return sum(one[value] for one, _ in pairs), sum(other[value] for _, other in pairs)
+
+
+def both(found: list[dict[str, Figures]], one: str, other: str) -> Both:
+    """Of each cycle what two had."""
+    return [(each[one], each[other]) for each in found]
 
 
 def own_figures(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Figures:
@@ -234,6 +260,7 @@ class Beside:
             return self._round(pairs)
 
     def _round(self, pairs: dict[str, Pair]) -> Figures:
+        alike = self._apart(pairs)
         for end in pairs[IMPORTED].both:
             end.do("imports")
         self._join(pairs[JOINED])
@@ -250,7 +277,7 @@ class Beside:
             end.do("leave")
         self._units.append(
             {
-                name: [Unit([(one[a], one[b]) for one in apart])]
+                name: [Unit(both(apart, a, b), both(alike, a, b))]
                 if b == BARE
                 else [Unit([(one[a], one[b])]) for one in itself]
                 for name, (a, b) in COMPARED.items()

@@ -110,6 +110,17 @@ def test_a_unit_is_the_median_of_its_pairs() -> None:
     assert unit.sums("x") == (36.0, 15.0)
 
 
+def test_a_process_that_is_slow_from_the_start_is_no_cost() -> None:
+    """What was so before the import is taken out of its ratio, and of the sums."""
+    slow = [({"x": 3.0}, {"x": 2.0}), ({"x": 6.0}, {"x": 4.0})]
+    same = Unit([({"x": 12.0}, {"x": 8.0})], slow)
+    assert same.ratio("x") == pytest.approx(1.0)
+    assert same.sums("x") == pytest.approx((12.0, 12.0))
+    tenth = Unit([({"x": 3.3}, {"x": 2.0})], slow)
+    assert tenth.ratio("x") == pytest.approx(1.1)
+    assert tenth.sums("x") == pytest.approx((3.3, 3.0))
+
+
 def test_time_of_threads_is_theirs() -> None:
     """Those of the mesh are left out, and those that begin are counted from nothing."""
     assert used({1: 5, 2: 7}, {1: 9, 2: 100, 3: 2}, frozenset({2})) == 6
