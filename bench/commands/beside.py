@@ -172,7 +172,7 @@ class Pair:
             one.stop()
 
 
-Both = list[tuple[Figures, Figures]]
+Pairs = list[tuple[Figures, Figures]]
 
 
 class Unit:
@@ -181,7 +181,7 @@ class Unit:
     before: The same of the two while they were alike, if they are processes of their own.
     """
 
-    def __init__(self, pairs: Both, before: Both | None = None) -> None:
+    def __init__(self, pairs: Pairs, before: Pairs | None = None) -> None:
         self._pairs, self._before = pairs, before
 
     def ratio(self, value: str) -> float:
@@ -198,15 +198,15 @@ class Unit:
         return one, other * was / other_was
 
 
-def _ratio(pairs: Both, value: str) -> float:
+def _ratio(pairs: Pairs, value: str) -> float:
     return statistics.median(one[value] / other[value] for one, other in pairs)
 
 
-def _sums(pairs: Both, value: str) -> tuple[float, float]:
+def _sums(pairs: Pairs, value: str) -> tuple[float, float]:
     return sum(one[value] for one, _ in pairs), sum(other[value] for _, other in pairs)
 
 
-def both(found: list[dict[str, Figures]], one: str, other: str) -> Both:
+def of_two(found: list[dict[str, Figures]], one: str, other: str) -> Pairs:
     """Of each cycle what two had."""
     return [(each[one], each[other]) for each in found]
 
@@ -277,7 +277,7 @@ class Beside:
             end.do("leave")
         self._units.append(
             {
-                name: [Unit(both(apart, a, b), both(alike, a, b))]
+                name: [Unit(of_two(apart, a, b), of_two(alike, a, b))]
                 if b == BARE
                 else [Unit([(one[a], one[b])]) for one in itself]
                 for name, (a, b) in COMPARED.items()
