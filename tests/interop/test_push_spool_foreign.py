@@ -142,7 +142,7 @@ def test_messages_of_frames_that_no_worker_can_take_are_told(
         assert (event.count, event.detail.startswith(FRAMES)) == (1, True)
         push.send_many([b"1", b"2"])
         assert [read(), read()] == [b"1", b"2"]
-        assert push.drain(timeout=0).queued == 1
+        wait_until(lambda: push.drain(timeout=0).queued == 1)
         wait_until(lambda: f"1 message kept waiting: {FRAMES}" in caplog.text)
         with mm.Pull(connect=push.endpoint) as pull:
             frames = pull.recv(timeout=WAIT_S).frames
