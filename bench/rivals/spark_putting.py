@@ -25,7 +25,7 @@ def main() -> None:
     """Put as the command line says."""
     folder, size = sys.argv[1:]
     with (
-        meshmsg.Spool(folder, durability="os") as spool,
+        meshmsg.Spool(folder, durability="buffered") as spool,
         meshmsg.SpoolServer(spool, bind="tcp://127.0.0.1:0") as server,
     ):
         print(server.endpoint, flush=True)

@@ -133,11 +133,17 @@ PyObject *mmi_py_spool_rows(PyObject *self, PyObject *const *args, Py_ssize_t co
 mm_msg *mmi_py_room_take(PyObject *capsule);
 PyObject *mmi_py_spool_blocks(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_py_spool_init(void);                  /* false: an error is set */
+/* binding/append.c.  What append(spool, data, wait=) returns; NULL without an error: nothing was put, and it is for the
+ * function. */
+PyObject *mmi_py_append(PyObject *spool, PyObject *data, PyObject *wait);
+void mmi_py_append_rest(PyObject *kept);       /* what does the rest for what was put, and is not kept yet */
+bool mmi_py_append_init(PyObject *module);
 /* The function of binding/gather.c. */
 PyObject *mmi_py_gather(PyObject *self, PyObject *const *args, Py_ssize_t count);
 /* The function of binding/socket.c, and its types. */
 PyObject *mmi_py_send_method(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *mmi_py_recv_method(PyObject *self, PyObject *function);
+PyObject *mmi_py_append_method(PyObject *self, PyObject *const *args, Py_ssize_t count);
 bool mmi_py_socket_init(PyObject *module);
 /* The functions of binding/message.c. */
 PyObject *mmi_py_class(PyObject *self, PyObject *const *args, Py_ssize_t count);

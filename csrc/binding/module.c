@@ -14,6 +14,7 @@ static PyMethodDef native_methods[] = {
     { "send", (PyCFunction)(void (*)(void))mmi_py_send, METH_FASTCALL, NULL },
     { "send_method", (PyCFunction)(void (*)(void))mmi_py_send_method, METH_FASTCALL, NULL },
     { "recv_method", mmi_py_recv_method, METH_O, NULL },
+    { "append_method", (PyCFunction)(void (*)(void))mmi_py_append_method, METH_FASTCALL, NULL },
     { "async_calls", mmi_py_async_calls, METH_O, NULL },
     { "async_turn", mmi_py_async_turn, METH_NOARGS, NULL },
     { "async_rests", mmi_py_async_rests, METH_O, NULL },
@@ -70,7 +71,7 @@ PyInit__native(void)
                  mmi_py_async_init() && mmi_py_spool_init();
     PyObject *module = there ? PyModule_Create(&native_module) : NULL;
     if (module != NULL && (PyModule_AddIntConstant(module, "ASYNC_MAX", MMI_PY_ASYNC_MAX) != 0 ||
-                           !mmi_py_socket_init(module))) {
+                           !mmi_py_socket_init(module) || !mmi_py_append_init(module))) {
         Py_CLEAR(module);
     }
     return module;

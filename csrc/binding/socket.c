@@ -1,6 +1,6 @@
 /*
  * binding/socket.c: what a socket is to native calls, its handle and what it has received; and its
- * send(), and in an event loop its recv(), as native methods.
+ * send(), and in an event loop its recv(), as native methods; and append() of a spool.
  *
  * A function of Python costs a message of 64 bytes more than the core does.  So a method stands
  * over it that does at once what is plain, and leaves the rest to the function: what is not bytes,
@@ -19,12 +19,15 @@ enum {
 typedef struct native_socket {
     PyObject_HEAD unsigned long long handle;
     PyObject *ready;  /* what it has received; NULL: not opened yet, or it receives nothing */
+    PyObject *spool;  /* what is sent is put there, by append; NULL: it has none */
+    long long spool_max; /* octets of a message that it may send so; below 0: none */
 } native_socket;
 
 typedef enum method_kind {
     METHOD_SEND,       /* send(data, timeout=) */
     METHOD_SEND_ASYNC, /* the same, awaited: a coroutine sends */
-    METHOD_RECV_ASYNC  /* recv(timeout=), awaited */
+    METHOD_RECV_ASYNC, /* recv(timeout=), awaited */
+    METHOD_APPEND      /* append(data, wait=), of a spool */
 } method_kind;
 
 typedef struct native_method {
@@ -38,7 +41,7 @@ typedef struct native_method {
 
 static PyTypeObject *socket_type, *method_type;
 static PyObject *method_class; /* types.MethodType */
-static PyObject *name_data, *name_timeout, *name_topic;
+static PyObject *name_data, *name_timeout, *name_topic, *name_wait;
 
 /* What send(socket, data, timeout=, topic=) was given, borrowed; a topic may be NULL. */
 typedef struct method_given {
@@ -91,6 +94,23 @@ method_call_send_async(const native_method *m, PyObject *args, PyObject *named)
                              given.data, given.timeout, given.topic);
 }
 
+/* Through a spool: 1, it is put, and kept; 0: it is for the function; -1: an error is set. */
+static int
+method_put(const native_socket *s, const method_given *given, const mm_body *body)
+{
+    uint32_t peers;
+    if (given->timeout != Py_None || (long long)body->size > s->spool_max ||
+        mm_peer_count(s->handle, &peers) < 0) {
+        return 0;
+    }
+    PyObject *number = mmi_py_append(s->spool, given->data, Py_True);
+    if (number == NULL) {
+        return PyErr_Occurred() != NULL ? -1 : 0;
+    }
+    Py_DECREF(number);
+    return 1;
+}
+
 static PyObject *
 method_call_send(const native_method *m, PyObject *args, PyObject *named)
 {
@@ -102,7 +122,12 @@ method_call_send(const native_method *m, PyObject *args, PyObject *named)
     uint32_t count = plain ? mmi_py_frames_of(given.data, given.timeout, given.topic, frames) : 0;
     if (count > 0) {
         const native_socket *s = (const native_socket *)given.socket;
-        if (mmi_py_send_parts(s->handle, frames, count) == MM_OK) {
+        int put = s->spool != NULL && count == 1 ? method_put(s, &given, &frames[0]) : 0;
+        if (put == -1) {
+            return NULL;
+        }
+        if (put == 1 ||
+            (s->spool == NULL && mmi_py_send_parts(s->handle, frames, count) == MM_OK)) {
             return mmi_py_none();
         }
     }
@@ -129,12 +154,32 @@ method_call_recv_async(const native_method *m, PyObject *args, PyObject *named)
 }
 
 static PyObject *
+method_call_append(const native_method *m, PyObject *args, PyObject *named)
+{
+    static _Thread_local unsigned calls;
+    PyObject *wait = Py_True;
+    if (named != NULL && PyDict_Size(named) > 0) {
+        PyObject *given = PyDict_GetItemWithError(named, name_wait);
+        wait = PyDict_Size(named) == 1 ? given : NULL;
+        PyErr_Clear(); /* of a name that cannot be compared: the function will tell */
+    }
+    if (++calls % SOCKET_CALLS_MAX != 0 && wait != NULL && PyTuple_Size(args) == 2) {
+        PyObject *done = mmi_py_append(PyTuple_GetItem(args, 0), PyTuple_GetItem(args, 1), wait);
+        if (done != NULL || PyErr_Occurred() != NULL) {
+            return done;
+        }
+    }
+    return PyObject_Call(m->function, args, named);
+}
+
+static PyObject *
 method_call(PyObject *self, PyObject *args, PyObject *named)
 {
     const native_method *m = (const native_method *)self;
     switch (m->kind) {
     case METHOD_SEND_ASYNC: return method_call_send_async(m, args, named);
     case METHOD_RECV_ASYNC: return method_call_recv_async(m, args, named);
+    case METHOD_APPEND: return method_call_append(m, args, named);
     default: return method_call_send(m, args, named);
     }
 }
@@ -226,6 +271,8 @@ method_dealloc(PyObject *self)
 static PyMemberDef socket_members[] = {
     { "_handle", T_ULONGLONG, offsetof(native_socket, handle), 0, NULL },
     { "_ready", T_OBJECT_EX, offsetof(native_socket, ready), 0, NULL },
+    { "_puts_into", T_OBJECT, offsetof(native_socket, spool), 0, NULL },
+    { "_puts_max", T_LONGLONG, offsetof(native_socket, spool_max), 0, NULL },
     { NULL, 0, 0, 0, NULL },
 };
 
@@ -233,6 +280,7 @@ static int
 socket_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((const native_socket *)self)->ready);
+    Py_VISIT(((const native_socket *)self)->spool);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -241,6 +289,7 @@ static int
 socket_clear(PyObject *self)
 {
     Py_CLEAR(((native_socket *)self)->ready);
+    Py_CLEAR(((native_socket *)self)->spool);
     return 0;
 }
 
@@ -344,6 +393,20 @@ mmi_py_recv_method(PyObject *self, PyObject *function)
                                       : mmi_py_arguments("(function)");
 }
 
+/* append_method(function, kept) -> method: what a spool has instead of a function as
+ * append(self, data, *, wait=True) and with whatever else by name; kept(spool, number) goes on for
+ * what was put, and is not kept yet (0: it was dropped), and returns what append does */
+PyObject *
+mmi_py_append_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 2 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[1])) {
+        return mmi_py_arguments("(function, kept)");
+    }
+    mmi_py_append_rest(args[1]);
+    return method_new(args[0], NULL, NULL, METHOD_APPEND);
+}
+
 bool
 mmi_py_socket_init(PyObject *module)
 {
@@ -355,7 +418,8 @@ mmi_py_socket_init(PyObject *module)
     name_data = PyUnicode_InternFromString("data");
     name_timeout = PyUnicode_InternFromString("timeout");
     name_topic = PyUnicode_InternFromString("topic");
-    return name_data != NULL && name_timeout != NULL && name_topic != NULL &&
+    name_wait = PyUnicode_InternFromString("wait");
+    return name_wait != NULL && name_data != NULL && name_timeout != NULL && name_topic != NULL &&
            method_class != NULL && socket_type != NULL && method_type != NULL &&
            PyModule_AddObjectRef(module, "Socket", (PyObject *)socket_type) == 0;
 }

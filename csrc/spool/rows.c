@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/large.h"
 #include "base/meta.h"
 #include "base/octets.h"
 
@@ -35,7 +36,7 @@ mmi_spool_rows_unref(mmi_spool_rows *rows)
     mmi_spool_texts *const texts[] = { &rows->data,  &rows->topic,  &rows->key,  &rows->meta,
                                        &rows->names, &rows->values, &rows->sizes };
     for (size_t i = 0; i < MMI_COUNT_OF(texts); i++) {
-        mmi_free(texts[i]->data);
+        mmi_large_free(texts[i]->data);
         mmi_free(texts[i]->offset);
     }
     void *const columns[] = { rows->seq,          rows->time_us,     rows->epoch,
@@ -61,6 +62,22 @@ rows_grow(void *pointer, size_t count, size_t size)
     return grown != NULL;
 }
 
+/* Room for so many octets; what is large is kept for the next rows. */
+static bool
+rows_text_grow(mmi_spool_texts *t, uint64_t cap)
+{
+    uint8_t *kept = cap >= (uint64_t)MMI_LARGE_MIN ? mmi_large_take((size_t)cap) : NULL;
+    if (kept == NULL) {
+        return rows_grow(&t->data, (size_t)cap, 1);
+    }
+    if (t->size > 0) {
+        memcpy(kept, t->data, (size_t)t->size);
+    }
+    mmi_large_free(t->data);
+    t->data = kept;
+    return true;
+}
+
 /* One element more of a column of octets; room is made, and it is written by the next. */
 static bool
 rows_text_room(mmi_spool_texts *t, uint64_t size)
@@ -79,7 +96,7 @@ rows_text_room(mmi_spool_texts *t, uint64_t size)
     }
     uint64_t cap =
         need > t->cap || t->data == NULL ? mmi_spool_cap(t->cap, ROWS_TEXT_FIRST, need) : t->cap;
-    if (cap != t->cap && !rows_grow(&t->data, cap, 1)) {
+    if (cap != t->cap && !rows_text_grow(t, cap)) {
         return false;
     }
     t->cap = cap;
@@ -240,7 +257,7 @@ mmi_spool_rows_room(mmi_spool_rows *rows, uint64_t octets)
 {
     octets = octets < ROWS_TEXT_MAX ? octets : ROWS_TEXT_MAX;
     if (octets > rows->data.cap) { /* 0: as ever, with the first row */
-        if (!rows_grow(&rows->data.data, octets, 1)) {
+        if (!rows_text_grow(&rows->data, octets)) {
             return MM_ENOMEM;
         }
         rows->data.cap = octets;

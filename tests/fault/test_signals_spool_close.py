@@ -52,7 +52,7 @@ def signal_once(inside: Callable[[], bool]) -> Later:
 
 
 CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "append": lambda spool, reader, cursor: spool.append(b"x"),
+    "append": lambda spool, reader, cursor: spool.append(bytearray(b"x")),  # bytes are put natively
     "append_many": lambda spool, reader, cursor: spool.append_many([b"x", b"y"]),
     "flush": lambda spool, reader, cursor: spool.flush(),
     "info": lambda spool, reader, cursor: spool.info(),

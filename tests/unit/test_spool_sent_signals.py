@@ -1,7 +1,8 @@
 """What a signal's function raises as a spool has just taken messages says how many it has.
 
-It comes before the caller has what the core returned, which is why the core counts. Not here: what
-else ends such a call (test_spool_sent.py), signals in a call that waits (test_spool_life.py).
+It comes before the caller has what the core returned, which is why the core counts. What is not
+plain bytes is put in Python. Not here: what else ends such a call (test_spool_sent.py), signals in
+one that waits (test_spool_life.py), and in one that is native (tests/fault/test_signals_append.py).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def test_what_a_spool_took_was_sent(
     """One message, and several."""
     with mm.Spool(tmp_path / "s", durability=durability) as spool:
         with pytest.raises(KeyboardInterrupt) as one:
-            spool.append(b"x", wait=wait, origin=origin)
+            spool.append(bytearray(b"x"), wait=wait, origin=origin)
         assert one.value.sent == spool.info().last_seq == 1  # type: ignore[attr-defined]
         behind = None if origin is None else ("p", 2)
         with pytest.raises(KeyboardInterrupt) as many:
@@ -84,7 +85,7 @@ def back(name: str) -> Callable[[FrameType, str], bool]:
 
 
 CALLS: dict[str, tuple[int, Callable[[mm.Spool], Any]]] = {
-    "append": (1, lambda spool: spool.append(b"x")),
+    "append": (1, lambda spool: spool.append(bytearray(b"x"))),
     "append_many": (COUNT, lambda spool: spool.append_many([b"x"] * COUNT)),
     "append_batch": (COUNT, lambda spool: spool.append_batch(pa.array([b"x"] * COUNT))),
 }
@@ -124,7 +125,7 @@ def test_what_a_socket_put_was_sent(tmp_path: Path, role: Any, confirm: bool) ->
     with mm.Spool(tmp_path / "s") as spool, role(spool=spool) as socket:
         if not options:
             with pytest.raises(KeyboardInterrupt) as one:
-                socket.send(b"x")
+                socket.send(bytearray(b"x"))
             assert one.value.sent == spool.info().last_seq  # type: ignore[attr-defined]
         before = spool.info().last_seq
         bodies = [b"%d" % number for number in range(COUNT)]

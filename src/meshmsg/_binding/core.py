@@ -47,8 +47,28 @@ if TYPE_CHECKING:
         _ready: Any
         """What was received and not given out (csrc/binding/ready.h); unset, if it receives
         nothing."""
+        _puts_into: Any
+        """The `NativeSpool` that what is sent is put into; None: it has none."""
+        _puts_max: int
+        """Bytes of a message that may be put natively; below 0: none may."""
+
+    class NativeSpool:
+        """What native calls know of a spool (csrc/binding/append.c)."""
+
+        _door: int
+        """Where it is; 0: calls are for Python."""
+        _left: Callable[[], None] | None
+        """Called once nobody is in a native call, while the door is shut."""
+        _natively_inside: int
+        _look_at: float
+        """When who puts looks at the folder again, by the monotonic clock."""
+        _ages: bool
+        _waits: bool
+        """Whether who waits until a message is kept has to wait for anything."""
+        _told_jumps: int
+        """Of the clock: that the log was told of."""
 else:
-    NativeSocket = native.Socket
+    NativeSocket, NativeSpool = native.Socket, native.Spool
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -76,6 +96,21 @@ def receives_natively(method: _Method) -> _Method:
     waiting to this."""
     made: _Method = native.recv_method(method) if RETURNS_AT_ONCE else method
     return made
+
+
+def appends_natively(kept: Callable[[Any, int], int | None]) -> Callable[[_Method], _Method]:
+    """Have the `append` of a spool put plain bytes natively, and leave all else to the function.
+
+    Args:
+        kept: Goes on for a message that was put and is not kept yet, by the spool and its number
+            (0: it was dropped), and returns what `append` does.
+    """
+
+    def native_of(method: _Method) -> _Method:
+        made: _Method = native.append_method(method, kept)
+        return made
+
+    return native_of
 
 
 EAGAIN: int = lib.MM_EAGAIN

@@ -78,6 +78,7 @@ class Spooled:
         """The spool, of threads or of asyncio as the socket is."""
         self.spool: Spool = spool_of(given)
         self._feed = self._fed()
+        socket._puts_into, socket._puts_max = self.spool, socket._opts.message_size_max
 
     def _fed(self) -> Feed:
         feed = Feed(self.spool, self._socket._handle, CURSOR)
@@ -218,6 +219,7 @@ class Spooled:
 
     def close(self) -> None:
         """Give the socket nothing more."""
+        self._socket._puts_max = -1
         self._feed.close()
 
 

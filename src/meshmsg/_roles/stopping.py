@@ -176,7 +176,7 @@ def finish(self: SocketBase) -> None:
     Raises:
         ClosedError: The socket was closed.
     """
-    self._finished = True
+    self._finished, self._puts_max = True, -1
     self._check(int(lib.mm_finish(self._handle)), "finishing")
 
 

@@ -21,6 +21,7 @@ from meshmsg._binding.core import (
     EAGAIN,
     EINTR,
     SLICE_MS,
+    NativeSpool,
     ends_of,
     ffi,
     left_of,
@@ -60,7 +61,9 @@ class Inside:
     breaks off, also as it begins, has ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, native: NativeSpool | None = None) -> None:
+        self._native = native
+        """What native calls are in, too."""
         self.lock = threading.RLock()
         """Under it one enters; who closes sees to it there that nobody does any more."""
         self._out = threading.Condition(self.lock)
@@ -88,12 +91,20 @@ class Inside:
                 del self._tokens[token]
             self._leave(token)
 
+    def left(self) -> None:
+        """Note that the last native call is over, as somebody closes it."""
+        self._leave(None)
+
+    def _busy(self) -> bool:
+        native = self._native
+        return bool(self._tokens) or (native is not None and native._natively_inside > 0)
+
     def _leave(self, token: object) -> None:
         self._tokens.pop(token, None)
-        if self._tokens:
+        if self._busy():
             return
         with self.lock:
-            then = None if self._tokens else self.take()
+            then = None if self._busy() else self.take()
             if then is not None:
                 self._tokens[token] = threading.get_ident()  # who closes it once more waits for it
             self._out.notify_all()
@@ -119,7 +130,7 @@ class Inside:
 
     def wait(self) -> None:
         """Wait until nobody is in a call; under the lock, which others have meanwhile."""
-        self._out.wait_for(lambda: not self._tokens)
+        self._out.wait_for(lambda: not self._busy())
 
 
 class Putting(Protocol):
@@ -148,7 +159,7 @@ class Putting(Protocol):
         ...
 
 
-class Held(Unshared, ABC):
+class Held(NativeSpool, Unshared, ABC):
     """What a spool and its readers share."""
 
     _pointer: Any = None
@@ -170,8 +181,8 @@ class Held(Unshared, ABC):
     """Whether a call may drop what it puts."""
     _level: int
     """What it takes until a message is kept."""
-    _jumps = _told_jumps = 0
-    """Of the clock: that the core noticed, and that the log was told of."""
+    _jumps = 0
+    """Of the clock: that the core noticed."""
     _opens: Any = lib.mm_spool_reader_open
     """What makes a reader of it."""
     _young: Any = lib.mm_spool_since
@@ -185,10 +196,9 @@ class Held(Unshared, ABC):
         self._folder: Folder | None = None
         """Which one it was as it was opened."""
         self._look_at = math.inf
-        """When who puts looks at the folder again, by the monotonic clock."""
         self._gaps = gaps
         self._pid = os.getpid()
-        self._inside = Inside()
+        self._inside = Inside(self)
         self._readers: dict[int, Any] = {}
         self._feeds: dict[int, tuple[Any, Any, int]] = {}
         """What feeds sockets: its pointer, what ends it, and which socket."""
@@ -216,6 +226,7 @@ class Held(Unshared, ABC):
         if os.getpid() != self._pid:
             return lib.MM_OK, lib.MM_OK
         with self._inside.lock:
+            door, self._door = self._door, 0
             pointer, self._pointer = self._pointer, None
             if self._inside.mine:
                 if pointer is not None:
@@ -224,7 +235,7 @@ class Held(Unshared, ABC):
             try:
                 self._inside.wait()
             except BaseException:  # a signal's function; it can be closed again
-                self._pointer = pointer
+                self._pointer, self._door = pointer, door
                 raise
             late = self._inside.take()  # a signal's function broke off who was about to do it
         if pointer is not None:
@@ -291,6 +302,7 @@ class Held(Unshared, ABC):
 
     def _give_up(self) -> None:
         """In the child of a fork: it keeps nobody out, and writes nothing."""
+        self._door = 0
         pointer, self._pointer = self._pointer, None
         # They stay as they are: a thread of the parent may have been in one.
         self._readers, self._cursors, self._watches, self._feeds = {}, {}, [], {}

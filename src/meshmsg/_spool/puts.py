@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from meshmsg._binding.core import SLICE_MS, ffi, lib, native
 from meshmsg._binding.data import Data, encode_topic, exact_bytes, size_of
@@ -24,6 +24,9 @@ from meshmsg._hints.plural import counted
 from meshmsg._spool.full import body_max
 from meshmsg._spool.held import Held, Putting
 from meshmsg._spool.told import SpoolRepeat
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PRIORITY_MAX: int = lib.MM_PRIORITIES_MAX - 1
 """The most urgent that a message can be."""
@@ -181,6 +184,12 @@ class Run:
         self.at = self.first = self.last = self.until = self.repeated = self.original = 0
         self._told = [0]
         """The core counts here what is kept."""
+
+    def took(self, number: int) -> Self:
+        """Go on behind its only message, which was put already; 0: it was dropped."""
+        self.at, self._told = 1, [int(number > 0)]
+        self.first = self.last = self.until = number
+        return self
 
     @property
     def unput(self) -> bool:
@@ -346,6 +355,13 @@ def returned(put: Run) -> int | None:
     if put.repeated:
         return SpoolRepeat(put.original)
     return put.first or None
+
+
+def kept(spool: Held, number: int) -> int | None:
+    """Do the rest for a message that a native call put; 0: it was dropped."""
+    put = Run(spool, [b""], b"", wait=number > 0).took(number)
+    spool._put(put, None)
+    return returned(put)
 
 
 def last_of(pointer: Any, producer: bytes) -> int | None:

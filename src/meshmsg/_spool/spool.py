@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from meshmsg._binding.core import EAGAIN, address_of, ends_of, ffi, left_of, lib
+from meshmsg._binding.core import EAGAIN, address_of, appends_natively, ends_of, ffi, left_of, lib
 from meshmsg._binding.data import Data, exact_bytes
 from meshmsg._binding.errors import (
     SpoolCorruptError,
@@ -54,6 +54,7 @@ from meshmsg._spool.kept import Kept
 from meshmsg._spool.puts import (
     Put,
     SpoolOptions,
+    kept,
     last_of,
     planned,
     put_of,
@@ -81,7 +82,6 @@ _OVERFLOWS: dict[str, int] = {
     "drop_oldest": lib.MM_SPOOL_DROP_OLDEST,
     "drop_newest": lib.MM_SPOOL_DROP_NEWEST,
 }
-_CORRUPTION = ("fail", "gap")
 LOOK_S = 1.0
 """Seconds from one look at the folder to the next, while messages are put."""
 _OVERHEAD = 4096 + 56 + 8 + 56
@@ -163,7 +163,7 @@ class Spool(Kept):
         uuid: bytes | None = None,
         create: bool = True,
     ) -> None:
-        gaps = choice("on_corruption", on_corruption, _CORRUPTION) == "gap"
+        gaps = choice("on_corruption", on_corruption, ("fail", "gap")) == "gap"
         super().__init__(folder(path), gaps)
         makes = flag("create", create)
         owner = ffi.new("char[]", f"process {os.getpid()} on {os.uname().nodename}".encode()[:127])
@@ -188,7 +188,7 @@ class Spool(Kept):
         self._max_messages, self._blocks = int(opts.max_messages), overflow == "block"
         self._drops = overflow == "drop_newest"
         self._record_max = min(int(opts.file_bytes) - _OVERHEAD, _BODY_MAX)
-        self._level = int(opts.level)
+        self._level, self._waits = int(opts.level), opts.level != lib.MM_SPOOL_BUFFERED
         self._durability: Durability = durability
         self.recovery: SpoolRecovery = self._open(opts, makes)
         """What was found when it was opened."""
@@ -228,6 +228,7 @@ class Spool(Kept):
         self._address = address_of(out[0])
         self._folder = folder_of(self._place)
         self._look_at = time.monotonic() + LOOK_S
+        self._left, self._door = self._inside.left, self._address
         lost = (int(report.lost_first), int(report.lost_last)) if report.lost_first else None
         return SpoolRecovery(
             made=bool(report.made),
@@ -238,6 +239,7 @@ class Spool(Kept):
             torn_left=int(report.torn_left),
         )
 
+    @appends_natively(kept)
     def append(
         self,
         data: Data,
@@ -278,8 +280,7 @@ class Spool(Kept):
             ClosedError: The spool was closed; with `sent` 1 it was put, and closing kept it.
         """
         same = planned(options)
-        body = same.body(exact_bytes(data))
-        put = put_of(self, [body], same.plan, origin_of(origin), wait=wait)
+        put = put_of(self, [same.body(exact_bytes(data))], same.plan, origin_of(origin), wait=wait)
         try:
             self._put(put, timeout)
             return returned(put)
