@@ -21,28 +21,33 @@ enum {
 
 static const double APPEND_MS = 1000;   /* a second */
 
+/* Who is in a call with a spool (Inside): those that are native. */
+typedef struct native_inside {
+    PyObject_HEAD Py_ssize_t calls;
+} native_inside;
+
 typedef struct native_spool {
     PyObject_HEAD unsigned long long door; /* of an mm_spool; 0: all calls are for the function */
     unsigned long long told_jumps;
-    PyObject
-        *left; /* called once nobody is in a native call, if the door is shut; NULL: nobody waits */
-    Py_ssize_t inside; /* native calls that are in it */
-    double look_at; /* from when on its folder is looked at again, in s; monotonic */
-    char ages, waits; /* files go by their age; who waits for what is kept waits for a system */
+    PyObject *inside; /* an Inside; NULL: not made yet */
+    double look_at;   /* from when on its folder is looked at again, in s; monotonic */
+    char ages, waits; /* files go by their age; it takes the system until something is kept */
 } native_spool;
 
-static PyTypeObject *spool_type;
+static PyTypeObject *spool_type, *inside_type;
 static PyObject *append_kept; /* append_kept(spool, number) does the rest for what was put */
+static PyObject
+    *append_left; /* append_left(inside): no native call is in it, and the door is shut */
 
 /* The call is over: who shuts the spool may wait for that.  false: an error is set. */
 static bool
-append_leave(native_spool *s)
+append_leave(const native_spool *s, native_inside *in)
 {
-    s->inside--;
-    if (s->inside > 0 || s->door != 0 || s->left == NULL) {
+    in->calls--;
+    if (in->calls > 0 || s->door != 0) {
         return true;
     }
-    PyObject *done = PyObject_CallNoArgs(s->left);
+    PyObject *done = PyObject_CallFunctionObjArgs(append_left, in, NULL);
     Py_XDECREF(done);
     return done != NULL;
 }
@@ -69,7 +74,8 @@ static bool
 append_is_plain(const native_spool *s, PyObject *data)
 {
     const mm_spool *spool = (const mm_spool *)(uintptr_t)s->door;
-    return spool != NULL && PyBytes_Check(data) &&
+    return spool != NULL && s->inside != NULL && PyObject_TypeCheck(s->inside, inside_type) &&
+           PyBytes_Check(data) &&
            (double)(mm_spool_clock_ms() + 1) <
                s->look_at * APPEND_MS && /* or nearly: Python looks */
            (s->ages == 0 || mm_spool_clock_jumps(spool) == s->told_jumps);
@@ -100,10 +106,13 @@ mmi_py_append(PyObject *object, PyObject *data, PyObject *wait)
     }
     const mm_body body = mmi_py_body(data);
     mm_spool_did did = { .done = 0 };
-    s->inside++;
+    native_inside *in = (native_inside *)s->inside;
+    Py_INCREF(in);
+    in->calls++;
     int rc =
         append_put((mm_spool *)(uintptr_t)s->door, &body, wait == Py_True && s->waits != 0, &did);
-    bool left = append_leave(s);
+    bool left = append_leave(s, in);
+    Py_DECREF(in);
     if (left && did.done == 0) {
         return NULL;
     }
@@ -123,8 +132,7 @@ mmi_py_append(PyObject *object, PyObject *data, PyObject *wait)
 static PyMemberDef spool_members[] = {
     { "_door", T_ULONGLONG, offsetof(native_spool, door), 0, NULL },
     { "_told_jumps", T_ULONGLONG, offsetof(native_spool, told_jumps), 0, NULL },
-    { "_left", T_OBJECT, offsetof(native_spool, left), 0, NULL },
-    { "_natively_inside", T_PYSSIZET, offsetof(native_spool, inside), READONLY, NULL },
+    { "_inside", T_OBJECT_EX, offsetof(native_spool, inside), 0, NULL },
     { "_look_at", T_DOUBLE, offsetof(native_spool, look_at), 0, NULL },
     { "_ages", T_BOOL, offsetof(native_spool, ages), 0, NULL },
     { "_waits", T_BOOL, offsetof(native_spool, waits), 0, NULL },
@@ -134,7 +142,7 @@ static PyMemberDef spool_members[] = {
 static int
 spool_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Py_VISIT(((const native_spool *)self)->left);
+    Py_VISIT(((const native_spool *)self)->inside);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -142,7 +150,7 @@ spool_traverse(PyObject *self, visitproc visit, void *arg)
 static int
 spool_clear(PyObject *self)
 {
-    Py_CLEAR(((native_spool *)self)->left);
+    Py_CLEAR(((native_spool *)self)->inside);
     return 0;
 }
 
@@ -171,19 +179,45 @@ static PyType_Spec spool_spec = {
     .slots = spool_slots,
 };
 
-void
-mmi_py_append_rest(PyObject *kept)
+static PyMemberDef inside_members[] = {
+    { "_calls", T_PYSSIZET, offsetof(native_inside, calls), READONLY, NULL },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static PyType_Slot inside_slots[] = {
+    { Py_tp_members, inside_members },
+    { 0, NULL },
+};
+
+static PyType_Spec inside_spec = {
+    .name = "meshmsg._native.Inside",
+    .basicsize = sizeof(native_inside),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = inside_slots,
+};
+
+static void
+append_give(PyObject **to, PyObject *function)
 {
-    PyObject *before = append_kept;
-    Py_INCREF(kept);
-    append_kept = kept;
+    PyObject *before = *to;
+    Py_INCREF(function);
+    *to = function;
     Py_XDECREF(before);
+}
+
+void
+mmi_py_append_rest(PyObject *kept, PyObject *left)
+{
+    append_give(&append_kept, kept);
+    append_give(&append_left, left);
 }
 
 bool
 mmi_py_append_init(PyObject *module)
 {
     spool_type = (PyTypeObject *)PyType_FromSpec(&spool_spec);
-    return spool_type != NULL &&
-           PyModule_AddObjectRef(module, "Spool", (PyObject *)spool_type) == 0;
+    inside_type = (PyTypeObject *)PyType_FromSpec(&inside_spec);
+    return spool_type != NULL && inside_type != NULL &&
+           PyModule_AddObjectRef(module, "Spool", (PyObject *)spool_type) == 0 &&
+           PyModule_AddObjectRef(module, "Inside", (PyObject *)inside_type) == 0;
 }

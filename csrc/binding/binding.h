@@ -136,7 +136,8 @@ bool mmi_py_spool_init(void);                  /* false: an error is set */
 /* binding/append.c.  What append(spool, data, wait=) returns; NULL without an error: nothing was put, and it is for the
  * function. */
 PyObject *mmi_py_append(PyObject *spool, PyObject *data, PyObject *wait);
-void mmi_py_append_rest(PyObject *kept);       /* what does the rest for what was put, and is not kept yet */
+/* What goes on for what was put, and is not kept yet; and what is called as no native call is in a spool any more. */
+void mmi_py_append_rest(PyObject *kept, PyObject *left);
 bool mmi_py_append_init(PyObject *module);
 /* The function of binding/gather.c. */
 PyObject *mmi_py_gather(PyObject *self, PyObject *const *args, Py_ssize_t count);

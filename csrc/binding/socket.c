@@ -393,17 +393,19 @@ mmi_py_recv_method(PyObject *self, PyObject *function)
                                       : mmi_py_arguments("(function)");
 }
 
-/* append_method(function, kept) -> method: what a spool has instead of a function as
- * append(self, data, *, wait=True) and with whatever else by name; kept(spool, number) goes on for
- * what was put, and is not kept yet (0: it was dropped), and returns what append does */
+/* append_method(function, kept, left) -> method: what a spool has instead of a function as
+ * append(self, data, *, wait=True) and with whatever else by name.  kept(spool, number) goes on for
+ * what was put, and is not kept yet (0: it was dropped), and returns what append does.
+ * left(inside): no native call is in that spool any more, and somebody closes it. */
 PyObject *
 mmi_py_append_method(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self;
-    if (count != 2 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[1])) {
-        return mmi_py_arguments("(function, kept)");
+    if (count != 3 || !PyCallable_Check(args[0]) || !PyCallable_Check(args[1]) ||
+        !PyCallable_Check(args[2])) {
+        return mmi_py_arguments("(function, kept, left)");
     }
-    mmi_py_append_rest(args[1]);
+    mmi_py_append_rest(args[1], args[2]);
     return method_new(args[0], NULL, NULL, METHOD_APPEND);
 }
 

@@ -7,9 +7,14 @@ Not here: signals in a native call (tests/fault/test_signals_append.py), what `a
 
 from __future__ import annotations
 
+import gc
+import inspect
 import math
+import pickle
+import pydoc
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -160,6 +165,55 @@ def test_a_message_that_no_file_has_room_for_is_refused(tmp_path: Path) -> None:
             spool.append(large)
 
 
+def test_a_spool_that_nobody_has_is_closed(tmp_path: Path) -> None:
+    """There is no cycle: it goes with its last name, whatever the collector does."""
+    gc.disable()
+    try:
+        spool = mm.Spool(tmp_path / "s", durability="os")
+        put = spool.append
+        assert put(b"x") == 1
+        gone = weakref.ref(spool)
+        del spool
+        assert put(b"y") == 2
+        del put
+        assert gone() is None
+    finally:
+        gc.enable()
+    with mm.Spool(tmp_path / "s") as again:
+        assert again.info().last_seq == 2
+
+
+def test_it_is_called_as_a_function_is(tmp_path: Path) -> None:
+    """Through the class, by names, and with what it does not take."""
+    with mm.Spool(tmp_path / "s", durability="os") as spool:
+        assert mm.Spool.append(spool, b"x") == 1
+        assert mm.Spool.append(spool, data=b"x", wait=False) == 2
+        assert spool.append(data=b"x") == 3
+        calls: list[tuple[Any, dict[str, Any]]] = [
+            ((), {}),
+            ((b"x", True), {}),
+            (("text",), {}),
+            ((b"x",), {"wiat": True}),
+            ((b"x",), {"wait": True, "other": 1}),
+        ]
+        for args, named in calls:
+            with pytest.raises(TypeError):
+                spool.append(*args, **named)
+        with pytest.raises(TypeError):
+            mm.Spool.append(b"x")  # type: ignore[call-arg, arg-type]
+        assert spool.info().last_seq == 3
+
+
+def test_who_asks_is_told_of_the_function(tmp_path: Path) -> None:
+    """By tools that show documentation and signatures, and those that keep and copy it."""
+    assert pickle.loads(pickle.dumps(mm.Spool.append)) is mm.Spool.append
+    assert "Put a message" in pydoc.render_doc(mm.Spool.append)
+    with mm.Spool(tmp_path / "s") as spool:
+        for method in (mm.Spool.append, spool.append):
+            assert method.__name__ == "append"
+            assert {"data", "wait", "origin"} <= inspect.signature(method).parameters.keys()
+
+
 @pytest.mark.parametrize("durability", LEVELS)
 @pytest.mark.parametrize("wait", [True, False])
 def test_who_closes_it_waits_for_those_that_are_in_it(
@@ -187,7 +241,7 @@ def test_who_closes_it_waits_for_those_that_are_in_it(
         spool.close()
         for thread in threads:
             thread.join(WAIT_S)
-        assert spool._natively_inside == 0
+        assert spool._inside._calls == 0
         with mm.Spool(folder) as again:
             assert not again.recovery.unclean
             assert again.info().last_seq == sum(put)

@@ -53,13 +53,11 @@ if TYPE_CHECKING:
         """Bytes of a message that may be put natively; below 0: none may."""
 
     class NativeSpool:
-        """What native calls know of a spool (csrc/binding/append.c)."""
+        """What native calls know of a spool (csrc/binding/append.c); also `_inside`, who is in a
+        call with it: a `NativeInside`."""
 
         _door: int
         """Where it is; 0: calls are for Python."""
-        _left: Callable[[], None] | None
-        """Called once nobody is in a native call, while the door is shut."""
-        _natively_inside: int
         _look_at: float
         """When who puts looks at the folder again, by the monotonic clock."""
         _ages: bool
@@ -67,8 +65,14 @@ if TYPE_CHECKING:
         """Whether who waits until a message is kept has to wait for anything."""
         _told_jumps: int
         """Of the clock: that the log was told of."""
+
+    class NativeInside:
+        """Who is in a call: what native calls know of it."""
+
+        _calls: int
+        """Native calls that are in it."""
 else:
-    NativeSocket, NativeSpool = native.Socket, native.Spool
+    NativeSocket, NativeSpool, NativeInside = native.Socket, native.Spool, native.Inside
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -98,16 +102,19 @@ def receives_natively(method: _Method) -> _Method:
     return made
 
 
-def appends_natively(kept: Callable[[Any, int], int | None]) -> Callable[[_Method], _Method]:
+def appends_natively(
+    kept: Callable[[Any, int], int | None], left: Callable[[Any], None]
+) -> Callable[[_Method], _Method]:
     """Have the `append` of a spool put plain bytes natively, and leave all else to the function.
 
     Args:
         kept: Goes on for a message that was put and is not kept yet, by the spool and its number
             (0: it was dropped), and returns what `append` does.
+        left: Is told, of a spool that somebody closes, that no native call is in it any more.
     """
 
     def native_of(method: _Method) -> _Method:
-        made: _Method = native.append_method(method, kept)
+        made: _Method = native.append_method(method, kept, left)
         return made
 
     return native_of

@@ -21,6 +21,7 @@ from meshmsg._binding.core import (
     EAGAIN,
     EINTR,
     SLICE_MS,
+    NativeInside,
     NativeSpool,
     ends_of,
     ffi,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 _FoundT = TypeVar("_FoundT")
 
 
-class Inside:
+class Inside(NativeInside):
     """Who is in a call with what others may close: it is closed once nobody is.
 
     Who closes it waits for the others. Below a call of its own thread (a signal's function, or what
@@ -61,9 +62,7 @@ class Inside:
     breaks off, also as it begins, has ended.
     """
 
-    def __init__(self, native: NativeSpool | None = None) -> None:
-        self._native = native
-        """What native calls are in, too."""
+    def __init__(self) -> None:
         self.lock = threading.RLock()
         """Under it one enters; who closes sees to it there that nobody does any more."""
         self._out = threading.Condition(self.lock)
@@ -96,8 +95,7 @@ class Inside:
         self._leave(None)
 
     def _busy(self) -> bool:
-        native = self._native
-        return bool(self._tokens) or (native is not None and native._natively_inside > 0)
+        return bool(self._tokens) or self._calls > 0
 
     def _leave(self, token: object) -> None:
         self._tokens.pop(token, None)
@@ -198,7 +196,7 @@ class Held(NativeSpool, Unshared, ABC):
         self._look_at = math.inf
         self._gaps = gaps
         self._pid = os.getpid()
-        self._inside = Inside(self)
+        self._inside: Inside = Inside()
         self._readers: dict[int, Any] = {}
         self._feeds: dict[int, tuple[Any, Any, int]] = {}
         """What feeds sockets: its pointer, what ends it, and which socket."""

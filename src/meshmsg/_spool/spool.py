@@ -49,7 +49,7 @@ from meshmsg._spool.arguments import (
 )
 from meshmsg._spool.arrow import append_batch
 from meshmsg._spool.full import PUTS, disk_refused, is_full
-from meshmsg._spool.held import Putting
+from meshmsg._spool.held import Inside, Putting
 from meshmsg._spool.kept import Kept
 from meshmsg._spool.puts import (
     Put,
@@ -228,7 +228,7 @@ class Spool(Kept):
         self._address = address_of(out[0])
         self._folder = folder_of(self._place)
         self._look_at = time.monotonic() + LOOK_S
-        self._left, self._door = self._inside.left, self._address
+        self._door = self._address
         lost = (int(report.lost_first), int(report.lost_last)) if report.lost_first else None
         return SpoolRecovery(
             made=bool(report.made),
@@ -239,7 +239,7 @@ class Spool(Kept):
             torn_left=int(report.torn_left),
         )
 
-    @appends_natively(kept)
+    @appends_natively(kept, Inside.left)
     def append(
         self,
         data: Data,
