@@ -120,6 +120,9 @@ class Reads:
         self._lock = threading.Lock()
         self.done = 0
         """How many processes were killed."""
+        self.address = ""
+        """Where the connection of who asks begins, as somebody is to be killed."""
+        self._peers = server._rep.peers
         self._answer = server._answers.answer
         server._answers.answer = self._answering  # type: ignore[method-assign]
 
@@ -138,6 +141,8 @@ class Reads:
         if request.op == Op.READ:
             with self._lock:
                 self.noted.append(request.a)
+                there = sorted(self._peers(), key=lambda one: one.id)[load.rank :]
+                self.address = there[0].address if there else ""
                 if self._at and len(self.noted) >= self._at and (killed := self._do()):
                     self._at, self.done = 0, self.done + killed
         return self._answer(data, load)

@@ -18,7 +18,7 @@ import pytest
 
 from tests.crash.crew import SEED
 from tests.spark.campaign import CLUSTER_KINDS, campaign
-from tests.spark.killing import executors_of, kill, shown, workers_of
+from tests.spark.killing import connected_from, executors_of, kill, shown, workers_of
 from tests.support.programs import running
 from tests.support.sparked import needs_spark
 
@@ -48,10 +48,11 @@ def test_an_executor_that_is_killed_is_replaced_and_nothing_is_lost_or_twice(
         driver = stack.enter_context(running([*command, CLUSTER], stdout=-1))
 
         def hit() -> int:
-            """Of an executor that has a worker, so that it was the one that reads."""
-            reading = [pid for pid in executors_of(driver.pid) if workers_of(pid)]
-            others = workers_of(reading[-1])[:1] if with_worker and len(reading) > 1 else []
-            return kill([*reading[:1], *others])
+            """The executor whose worker asks: what another one has read is read."""
+            found = executors_of(driver.pid)
+            reading = [pid for pid in found if connected_from(reads.address, workers_of(pid))]
+            others = [pid for one in found if one not in reading for pid in workers_of(one)[:1]]
+            return kill([*reading, *(others if with_worker else [])]) if reading else 0
 
         reads.at(dice.randrange(1, READS), hit)
         *_, last = driver.communicate(timeout=SPARK_S)[0].splitlines()
