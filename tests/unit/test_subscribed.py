@@ -13,7 +13,7 @@ import pytest
 import meshmsg as mm
 from meshmsg import aio
 from tests.support import refcodec as ref
-from tests.support.pairs import WAIT_S, endpoint_for
+from tests.support.pairs import WAIT_S, endpoint_for, wait_until
 from tests.support.room import UP, room
 from tests.support.stalled import PATIENCE_S
 
@@ -54,6 +54,29 @@ def test_every_peer_has_to_know_and_count_is_the_least_of_them(seed: int) -> Non
             sub.wait_for_subscribed(4, timeout=1)
         with pytest.raises(mm.UsageError, match="count is -1"):
             sub.wait_for_subscribed(-1)
+
+
+def test_a_full_queue_is_told_of_where_the_answer_is_behind_it() -> None:
+    """Nothing is read until somebody receives; then the same call comes back."""
+    with (
+        mm.Pub(bind="tcp://127.0.0.1:0", overflow="block") as pub,
+        mm.Sub(connect=pub.endpoint, recv_queue_messages=10, topics="a") as sub,
+    ):
+        pub.wait_for_subscribers("a", count=1, timeout=WAIT_S)
+        with ThreadPoolExecutor(1) as more:
+            sent = more.submit(lambda: [pub.send(b"x" * 4096, topic="a") for _ in range(5000)])
+            wait_until(lambda: sub.stats().queued_in_messages >= 10)
+            sub.subscribe("b")
+            with pytest.raises(
+                mm.TimedOutError, match=r"\d+ messages wait to be received"
+            ) as error:
+                sub.wait_for_subscribed(timeout=0.2)
+            assert "receive queue is full" in str(error.value)
+            got = 0
+            while got < 5000:
+                got += len(sub.recv_many(timeout=WAIT_S))
+            assert len(sent.result()) == 5000
+        assert sub.wait_for_subscribed(timeout=WAIT_S) == 1
 
 
 def test_nobody_is_there() -> None:

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from meshmsg._binding.peer_info import PeerInfo
-from meshmsg._hints.plural import counted
+from meshmsg._hints.plural import counted, plural
 from meshmsg._socket.causes import What, listed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from meshmsg._socket.base import SocketBase
 
 
 class Subscribed(int):
@@ -52,12 +54,19 @@ class Subscribed(int):
         return f"<{'; '.join([f'{int(self)} certain', *parts])}>"
 
 
-def not_subscribed(count: int, info: Any) -> What:
+def not_subscribed(socket: SocketBase, count: int, info: Any) -> What:
     """What a wait for subscriptions says that ends before so many peers have them."""
 
     def told() -> str:
         known = info.confirmed + info.probable + info.unconfirmable
         there = known + info.waiting
-        return f"{known} of {counted(max(count, there), 'peer')} known to have all topics"
+        words = f"{known} of {counted(max(count, there), 'peer')} known to have all topics"
+        queued = sum(one.queued_in_messages for one in socket.peers()) if info.waiting else 0
+        if not queued:
+            return words
+        return (
+            f"{words}; {counted(queued, 'message')} {plural(queued, 'waits', 'wait')} to be "
+            "received, and while the receive queue is full no answer is read"
+        )
 
     return told

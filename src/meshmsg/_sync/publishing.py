@@ -195,7 +195,7 @@ def wait_for_subscribed(
     self._blocking(
         lambda ms, slice_ms: lib.mm_wait_subscribed(self._handle, count, ms, slice_ms, info),
         timeout,
-        not_subscribed(count, info),
+        not_subscribed(self, count, info),
     )
     return Subscribed(int(info.confirmed), self.peers())
 

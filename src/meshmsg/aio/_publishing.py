@@ -212,7 +212,7 @@ async def wait_for_subscribed(
         lambda: int(lib.mm_wait_subscribed(self._handle, count, 0, 0, info)),
         PEERS,
         timeout,
-        not_subscribed(count, info),
+        not_subscribed(self, count, info),
     )
     return Subscribed(int(info.confirmed), self.peers())
 
