@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+import meshmsg as mm
 from meshmsg._mesh.told import Send
-from meshmsg.mesh import EventKind
+from meshmsg.mesh import EventKind, _link
 from meshmsg.mesh._finding.unreached import AGAIN_S, TRIES, Attempts, Tried, Unreached
 from tests.support.meshes import Process, eventually, node, until
-from tests.support.pairs import free_endpoints
+from tests.support.pairs import WAIT_S, free_endpoints
 
 WELL = Attempts(0, "")
 REFUSED = "connection refused"
@@ -96,3 +98,29 @@ def test_a_member_that_dies_is_no_warning(caplog: pytest.LogCaptureFixture) -> N
         mesh._driver.ring()
         eventually(lambda: mesh._driver.link.attempts.get(b.endpoint))
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("role", [mm.Router, mm.Dealer])
+def test_a_seed_that_shakes_hands_and_says_nothing_is_told_of(
+    role: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket of somebody else, of a type that a mesh port can talk to."""
+    monkeypatch.setattr(_link, "MUTE_S", 0.0)
+    monkeypatch.setattr(_link, "IDLE_LOOK_S", 0.0)
+    with role(bind="tcp://127.0.0.1:0") as other, node("a", other.endpoint) as mesh:
+        said = eventually(lambda: [one for one in mesh.explain("b").lines() if _link.MUTE in one])
+        assert said == [f"  {other.endpoint}: it {_link.MUTE}"]
+        with pytest.raises(mm.TimedOutError, match="said nothing"):
+            mesh.wait_for(count=2, timeout=0.01)
+        (record,) = eventually(lambda: list(caplog.records))
+        assert f"seed {other.endpoint} {_link.MUTE}" in record.getMessage()
+
+
+def test_a_seed_that_speaks_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However late its first word is."""
+    monkeypatch.setattr(_link, "MUTE_S", -1.0)
+    monkeypatch.setattr(_link, "IDLE_LOOK_S", 0.0)
+    with node("a") as first, node("b", first.endpoint) as second:
+        second.wait_for(count=2, timeout=WAIT_S)
+        eventually(lambda: _link.MUTE not in str(second.explain(first.endpoint)))
+        assert first.endpoint not in second._driver.link.elsewhere

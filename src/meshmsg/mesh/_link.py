@@ -132,6 +132,9 @@ class Link:
         self._sources: dict[bytes, str] = {}
         self._sources_most = SOURCES_FIRST
         self._dialed = self._last_number = 0
+        self._mute: dict[bytes, tuple[str, float]] = {}
+        """Of each connection to nobody who is known, over which nothing came yet: the address, and
+        since when it is used."""
         self._bound = ""
         """Of connections that others made: their endpoint, in events."""
         self._look_at = 0.0
@@ -240,6 +243,7 @@ class Link:
         made = self._open.pop(url, None)
         if made is not None:
             self._to_prove.pop(made.identity, None)
+            self._mute.pop(made.identity, None)
             with suppress(AddressError):
                 self.router.disconnect(url.replace(PLAIN, self._scheme, 1))
 
@@ -258,11 +262,21 @@ class Link:
         for url in list(self._open):
             self._hang_up(url)
 
+    def _speaks(self, peer: bytes) -> None:
+        """Something came from who had not said anything."""
+        url, _ = self._mute.pop(peer, ("", 0.0))
+        if self.elsewhere.get(url) == MUTE:
+            del self.elsewhere[url]
+            self.errors.pop(url, None)
+
     def close_idle(self, now: float) -> None:
-        """Close connections that nothing was sent over for some time."""
+        """Close connections that nothing was sent over for some time; note who says nothing."""
         if now < self._look_at:
             return
         self._look_at = now + IDLE_LOOK_S
+        for url, since in self._mute.values():
+            if now - since > MUTE_S:
+                self.is_elsewhere(url, MUTE)
         for url in [one for one, made in self._open.items() if now - made.used > IDLE_S]:
             self._hang_up(url)
 
@@ -290,6 +304,8 @@ class Link:
             frames, peer = message.frames, bytes(message.peer)
             if self._to_prove:
                 self._to_prove.pop(peer, None)
+            if self._mute:
+                self._speaks(peer)
             if len(frames) == TWO and frames[0] in (_WHERE, _SEEN):
                 self._where(peer, frames)
             else:
@@ -355,6 +371,8 @@ class Link:
 
     def _up(self, url: str, made: _Connection) -> Seen:
         made.up = True
+        if made.node is None:
+            self._mute[made.identity] = url, made.used
         self._to_prove.pop(made.identity, None)
         if url not in self.elsewhere:  # who answers is asked again soon
             self.errors.pop(url, None)
@@ -406,6 +424,9 @@ class Link:
         return f"{words}, {failed} attempts in a row" if words and failed > 1 else words
 
 
+MUTE_S = 5.0
+"""Seconds after which who was dialed, and has not said anything, is told of."""
+MUTE = f"is connected, and has said nothing for {MUTE_S:.0f} s: it may be no mesh port"
 _AS_IT_ENDS = frozenset((EventKind.HANDSHAKE_FAILED,))
 """What comes of a dial as a process ends; of one that wants a secret it comes again."""
 _TOLD = frozenset((Reason.PLAINTEXT,))
